@@ -1,0 +1,41 @@
+# Two commands for a newcomer: `make demo` and `make test`. Both build a private .venv first.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench clean
+
+help: ## list these commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "smrmf needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
+	@echo "==> making a private environment in $(VENV)"
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/ready-%: pyproject.toml | $(BIN)/python
+	@echo "==> installing smrmf with its '$*' extra (some minutes the first time)"
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+demo: $(VENV)/ready-plot ## cluster the embedded digits, show clusters and exemplars, draw demo.png
+	@echo "==> clustering scikit-learn's digits"
+	@$(BIN)/python examples/demo_digits.py
+
+test: $(VENV)/ready-test ## run the whole test suite
+	@echo "==> running the tests"
+	@$(BIN)/python -m pytest -q
+
+lint: $(VENV)/ready-test ## lint, format check, types
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+bench: $(VENV)/ready-test ## speed against peers (an idle machine gives honest ratios)
+	@$(BIN)/python benchmarks/speed.py
+
+clean: ## remove the environment and caches
+	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

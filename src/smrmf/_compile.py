@@ -1,0 +1,63 @@
+"""Compile numerical kernels on their first call, so that ``import smrmf`` never imports numba.
+
+A kernel is written as a plain function and marked with :func:`kernel`. Its first call imports numba
+and compiles it, together with the kernels it calls: serial, without the GIL (threads come from
+:mod:`smrmf._parallel`), and cached on disk.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any
+
+# Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
+FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+
+_lock = threading.RLock()
+
+
+class Kernel:
+    """A function that numba compiles when it is first called."""
+
+    def __init__(self, function: FunctionType) -> None:
+        self.function = function
+        self._dispatcher: Callable[..., Any] | None = None
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any) -> Any:
+        dispatcher = self._dispatcher
+        if dispatcher is None:
+            dispatcher = self.compile()
+        return dispatcher(*args)
+
+    def compile(self) -> Callable[..., Any]:
+        """Return the compiled function, compiling it and the kernels it names if need be."""
+        with _lock:
+            if self._dispatcher is None:
+                from numba import njit
+
+                # numba finds callees among the globals, where it must meet compiled functions.
+                namespace = {
+                    name: value.compile() if isinstance(value, Kernel) and value is not self else value
+                    for name, value in self._globals_in_use().items()
+                }
+                source = FunctionType(
+                    self.function.__code__, namespace, self.function.__name__, self.function.__defaults__
+                )
+                source.__module__ = self.function.__module__
+                source.__qualname__ = self.function.__qualname__
+                self._dispatcher = njit(nogil=True, cache=True, fastmath=FASTMATH)(source)
+            return self._dispatcher
+
+    def _globals_in_use(self) -> dict[str, Any]:
+        everything = self.function.__globals__
+        used = set(self.function.__code__.co_names) | {"__name__", "__file__", "__builtins__"}
+        return {name: everything[name] for name in used if name in everything}
+
+
+def kernel(function: FunctionType) -> Kernel:
+    """Mark a function as a kernel: compiled by numba on its first call."""
+    return Kernel(function)

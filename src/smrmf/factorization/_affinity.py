@@ -1,0 +1,280 @@
+"""The slot of the loop: where the graph comes from. All variants of the paper differ only here.
+
+========================  ==============================================================
+RMNMF                     :class:`FixedAffinity`, a kNN graph that never changes
+SMRMF, -Euc, -NS          :class:`RowSparseAffinity`, Z on the simplex, C in a ball (4.12, 4.13)
+f-SMRMF                   :class:`ClosedFormAffinity`, each column of Z by itself (5.18)
+========================  ==============================================================
+
+Z is stored transposed (``Zt``), so that each simplex vector is contiguous in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf._compile import kernel
+from smrmf.factorization._a2dm2 import _shrunk, a2dm2
+from smrmf.factorization._balls import AbstractBall, Shrinkage
+from smrmf.factorization._candidates import CandidateLists
+from smrmf.factorization._dissimilarity import AbstractDissimilarity
+from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.kernels.columns import neighbor_smoothness, solve_columns
+from smrmf.kernels.projections import simplex_threshold
+
+
+class AbstractAffinity(ABC):
+    """What the loop needs of a graph. The learner itself never changes; its state does."""
+
+    @abstractmethod
+    def init(self) -> Any:
+        """Return the first state."""
+
+    @abstractmethod
+    def graph(self, state: Any) -> sp.csr_array:
+        """Return the symmetric weights that the Laplacian uses this iteration."""
+
+    @abstractmethod
+    def update(self, state: Any, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> Any:
+        """Return the next state, given this iteration's G and H."""
+
+    @abstractmethod
+    def value(self, state: Any) -> float:
+        """Return this term of the objective."""
+
+    @abstractmethod
+    def representation(self, state: Any) -> np.ndarray | sp.csr_array:
+        """Return Zt: row j holds how much each point represents point j."""
+
+
+@dataclass(frozen=True)
+class FixedAffinity(AbstractAffinity):
+    """A graph given once and for all (RMNMF)."""
+
+    W: sp.csr_array
+    Zt: sp.csr_array
+
+    def init(self) -> None:  # noqa: D102
+        return None
+
+    def graph(self, state: None) -> sp.csr_array:  # noqa: D102
+        return self.W
+
+    def update(self, state: None, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> None:  # noqa: D102
+        return None
+
+    def value(self, state: None) -> float:  # noqa: D102
+        return 0.0
+
+    def representation(self, state: None) -> sp.csr_array:  # noqa: D102
+        return self.Zt
+
+
+@kernel
+def _row_sparse_z(D, C, multiplier, beta, mu, Z):
+    """Do (4.12), ``Z = P_simplex(C - (Lambda_3 + beta D-hat) / mu)``, on rows of Zt."""
+    n = D.shape[1]
+    row = np.empty(n, D.dtype)
+    active = np.empty(n, D.dtype)
+    waiting = np.empty(n, D.dtype)
+    change = 0.0
+    for j in range(D.shape[0]):
+        largest = -np.inf
+        for i in range(n):
+            row[i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
+            largest = max(largest, row[i])
+        for i in range(n):
+            row[i] -= largest
+        theta = simplex_threshold(row, 1.0, active, waiting)
+        for i in range(n):
+            z = max(row[i] - theta, 0.0)
+            change = max(change, abs(z - Z[j, i]))
+            Z[j, i] = z
+    return change
+
+
+@kernel
+def _row_sparse_c(Z, factor, cap, scale, mu, C, multiplier):
+    """Do (4.13), ``C = P_ball(Z + Lambda_3 / mu)``, and ``Lambda_3 += mu (Z - C)``, on rows of Zt."""
+    change = 0.0
+    for j in range(Z.shape[0]):
+        for i in range(Z.shape[1]):
+            c = scale * _shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
+            change = max(change, abs(c - C[j, i]))
+            multiplier[j, i] += mu * (Z[j, i] - c)
+            C[j, i] = c
+    return change
+
+
+@dataclass(frozen=True)
+class RowSparseState:
+    """Four n x n arrays, updated in place, all transposed."""
+
+    D: np.ndarray
+    Z: np.ndarray
+    C: np.ndarray
+    multiplier: np.ndarray
+    shrunk: Shrinkage | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class RowSparseAffinity(AbstractAffinity):
+    """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
+
+    ``freeze_tol`` stops updating Z and C for good once neither changes by more (errata E18).
+    """
+
+    dissimilarity: AbstractDissimilarity
+    ball: AbstractBall
+    neighborhoods: Neighborhoods
+    beta: float
+    freeze_tol: float = 0.0
+
+    def init(self) -> RowSparseState:
+        """Find the first Z and C by A2DM2; the main multiplier starts at zero (E12)."""
+        D = self.dissimilarity.dense()
+        start = a2dm2(D, self.ball, self.dissimilarity.points.pool)
+        start.spare[:] = 0
+        return RowSparseState(D, start.Z, start.C, start.spare)
+
+    def graph(self, state: RowSparseState) -> sp.csr_array:  # noqa: D102
+        return self.neighborhoods.graph(state.Z)
+
+    def update(  # noqa: D102
+        self, state: RowSparseState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> RowSparseState:
+        if state.settled:
+            return state
+        points, ratio = self.dissimilarity.points, lam / self.beta
+        widths = self.dissimilarity.latent_widths(G, H) if ratio > 0 else None
+
+        def z_step(block: slice) -> float:
+            D = state.D[block]
+            if ratio > 0:
+                latent = self.dissimilarity.latent_block(G, H, widths, block)
+                latent *= ratio
+                latent += D
+                D = latent
+            return _row_sparse_z(
+                D, state.C[block], state.multiplier[block], self.beta, mu, state.Z[block]
+            )
+
+        moved = points.pool.map(z_step, points.blocks())
+        shrunk = self.ball.shrinkage(state.Z, state.multiplier, 1 / mu, 1.0, state.shrunk, points.pool)
+        changed = points.pool.map(
+            lambda b: _row_sparse_c(state.Z[b], *shrunk, mu, state.C[b], state.multiplier[b]),
+            points.blocks(),
+        )
+        settled = max(*moved, *changed) <= self.freeze_tol
+        return replace(state, shrunk=shrunk, settled=settled)
+
+    def value(self, state: RowSparseState) -> float:  # noqa: D102
+        return self.beta * float(np.vdot(state.D, state.Z))
+
+    def representation(self, state: RowSparseState) -> np.ndarray:  # noqa: D102
+        return state.Z
+
+
+@dataclass(frozen=True)
+class ClosedFormState:
+    """Candidate lists, the smoothness of every column, and the solution on the lists."""
+
+    lists: CandidateLists
+    delta: np.ndarray
+    z: np.ndarray = field(repr=False)
+    certified: int = 0
+
+
+@dataclass(frozen=True)
+class ClosedFormAffinity(AbstractAffinity):
+    """Every column of Z by itself, in closed form, on candidate lists (f-SMRMF).
+
+    The lists start with ``list_size`` candidates; the columns whose certificate fails get longer
+    ones until all are exact. ``smoothness=None`` gives every point exactly k neighbours, without
+    itself; a number is the paper's delta, where a point may represent itself.
+    """
+
+    dissimilarity: AbstractDissimilarity
+    neighborhoods: Neighborhoods
+    beta: float
+    smoothness: float | None
+    list_size: int
+
+    def init(self) -> ClosedFormState:
+        """Solve (5.18) for the input dissimilarity alone."""
+        lists = CandidateLists.start(
+            self.dissimilarity, self.list_size, with_self=self.smoothness is not None
+        )
+        if self.smoothness is None:
+            k = self.dissimilarity.points.n_neighbors
+            delta = neighbor_smoothness(lists.table(k + 1), k)
+        else:
+            delta = np.full(len(lists.outside), self.smoothness, lists.D.dtype)
+        return self._solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
+
+    def graph(self, state: ClosedFormState) -> sp.csr_array:  # noqa: D102
+        return self.neighborhoods.graph(self.representation(state))
+
+    def update(  # noqa: D102
+        self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> ClosedFormState:
+        return self._solve(state, G, H, lam / self.beta)
+
+    def _solve(
+        self, state: ClosedFormState, G: np.ndarray | None, H: np.ndarray | None, ratio: float
+    ) -> ClosedFormState:
+        """Solve all columns; widen the lists of those that are not certified, and solve again."""
+        widths = None
+        if G is not None and H is not None and ratio > 0:
+            widths = self.dissimilarity.latent_widths(G, H)
+        lists = state.lists
+        while True:
+            z, level, certified = self._solve_lists(lists, state.delta, G, H, ratio, widths)
+            bound = lists.outside + ratio * self.dissimilarity.latent_floor
+            if certified == len(level):
+                return replace(state, lists=lists, z=z, certified=certified)
+            lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
+
+    def _solve_lists(
+        self,
+        lists: CandidateLists,
+        delta: np.ndarray,
+        G: np.ndarray | None,
+        H: np.ndarray | None,
+        ratio: float,
+        widths: np.ndarray | None,
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        z, level = np.empty_like(lists.D), np.empty_like(delta)
+        bound = lists.outside + delta.dtype.type(ratio * self.dissimilarity.latent_floor)
+
+        def one(block: slice) -> int:
+            indptr = lists.indptr[block.start : block.stop + 1]
+            D = lists.D
+            if ratio > 0:
+                # Only this block's part of z is touched: it holds D-hat until it is solved.
+                self.dissimilarity.latent_lists(G, H, widths, indptr, lists.indices, block.start, z)
+                mine = slice(indptr[0], indptr[-1])
+                z[mine] *= ratio
+                z[mine] += D[mine]
+                D = z
+            return solve_columns(indptr, D, delta[block], bound[block], z, level[block])
+
+        counts = self.dissimilarity.points.pool.map(one, lists.blocks())
+        return z, level, sum(counts)
+
+    def value(self, state: ClosedFormState) -> float:  # noqa: D102
+        z, indptr = state.z, state.lists.indptr
+        squares = np.add.reduceat(z * z, indptr[:-1])
+        return self.beta * float(np.vdot(state.lists.D, z) + np.vdot(state.delta, squares) / 2)
+
+    def representation(self, state: ClosedFormState) -> sp.csr_array:  # noqa: D102
+        n = len(state.delta)
+        kept = np.flatnonzero(state.z > 0)
+        indptr = np.searchsorted(kept, state.lists.indptr)
+        return sp.csr_array((state.z[kept], state.lists.indices[kept], indptr), shape=(n, n))

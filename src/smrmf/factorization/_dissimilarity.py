@@ -1,0 +1,226 @@
+"""How unlike two points are, in the input space and in the latent space of G and H.
+
+The affinity learners minimise ``<D + (lambda/beta) D_hg, Z>``. A dissimilarity supplies both terms, as
+dense row blocks (SMRMF) or on candidate lists (f-SMRMF), and says how low the latent term can go,
+which is what certifies short lists.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from smrmf._parallel import Pool, row_blocks
+from smrmf.kernels.columns import latent_kernel_lists, latent_squared_lists
+from smrmf.kernels.distances import (
+    latent_kth_squared,
+    neighbor_bandwidth,
+    squared_distances,
+    squared_norms,
+    symmetric_kernel_dissimilarity,
+)
+from smrmf.kernels.graphs import Neighbors
+
+# A block of n-wide rows with its temporaries should stay in cache.
+BLOCK_ROWS = 64
+
+
+@dataclass(frozen=True)
+class Points:
+    """The centred data with what every dissimilarity needs of it."""
+
+    X: np.ndarray
+    norms: np.ndarray
+    neighbors: Neighbors
+    n_neighbors: int
+    pool: Pool
+
+    @classmethod
+    def from_data(cls, X: np.ndarray, neighbors: Neighbors, n_neighbors: int, pool: Pool) -> Points:
+        """Centre the data, so that the product form of the distances keeps its digits."""
+        centred = X - X.mean(axis=0)
+        return cls(centred, squared_norms(centred), neighbors, n_neighbors, pool)
+
+    def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return squared distances of some points to all points; exactly zero to themselves."""
+        block = squared_distances(self.X[rows], self.X, self.norms[rows], self.norms)
+        own = np.arange(len(self.X))[rows]
+        block[np.arange(len(own)), own] = 0
+        return block
+
+    def blocks(self) -> list[slice]:
+        """Return row blocks narrow enough for n-wide work."""
+        return row_blocks(len(self.X), BLOCK_ROWS)
+
+
+class AbstractDissimilarity(ABC):
+    """The two terms of D-hat for one set of points."""
+
+    points: Points
+    # No latent term is ever below this.
+    latent_floor: float
+
+    @abstractmethod
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Return D between some points and all points."""
+
+    @abstractmethod
+    def nearest(self) -> Neighbors | None:
+        """Return the smallest D of every point if the neighbour search already knows them."""
+
+    @abstractmethod
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray | None:
+        """Return this iteration's latent bandwidths, if there are any."""
+
+    @abstractmethod
+    def latent_block(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
+    ) -> np.ndarray:
+        """Return D_hg for the columns ``rows`` of Z, one column per row of the block."""
+
+    @abstractmethod
+    def latent_lists(
+        self,
+        G: np.ndarray,
+        H: np.ndarray,
+        widths: np.ndarray | None,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        first: int,
+        out: np.ndarray,
+    ) -> None:
+        """Write D_hg of the candidates of the columns ``first, first + 1, ...`` to ``out``."""
+
+    @abstractmethod
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
+        """Return the lambda / beta at which both terms weigh about the same."""
+
+    def dense(self) -> np.ndarray:
+        """Return D between all points, filled block by block."""
+        n = len(self.points.X)
+        D = np.empty((n, n), self.points.X.dtype)
+        self.points.pool.map(lambda b: np.copyto(D[b], self.block(b)), self.points.blocks())
+        return D
+
+
+@dataclass(frozen=True)
+class KernelDissimilarity(AbstractDissimilarity):
+    """Minus the symmetrised adaptive Gaussian kernel, (4.9) and (4.10), in both spaces.
+
+    ``mean_latent_width`` replaces the latent bandwidths of the points by their mean, as f-SMRMF does
+    (errata E28).
+    """
+
+    points: Points
+    bandwidth: Literal["distance", "squared-distance"]
+    mean_latent_width: bool
+
+    latent_floor = -1.0
+
+    @property
+    def input_widths(self) -> np.ndarray:
+        """Return sigma_i, from the k-th neighbour of every point."""
+        kth = self.points.neighbors.squared[:, self.points.n_neighbors - 1]
+        return neighbor_bandwidth(kth, self.bandwidth)
+
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:  # noqa: D102
+        widths = self.input_widths
+        return symmetric_kernel_dissimilarity(self.points.squared_block(rows), widths[rows], widths)
+
+    def nearest(self) -> None:  # noqa: D102
+        return None  # a far point with a wide kernel may rank before a near one
+
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:  # noqa: D102
+        kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
+        widths = neighbor_bandwidth(kth, self.bandwidth)
+        return np.full_like(widths, widths.mean()) if self.mean_latent_width else widths
+
+    def latent_block(  # noqa: D102
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
+    ) -> np.ndarray:
+        assert widths is not None
+        forward = squared_distances(H[rows], G)
+        forward /= -2 * widths[None, :] ** 2
+        backward = squared_distances(G[rows], H)
+        backward /= -2 * widths[rows, None] ** 2
+        np.exp(forward, out=forward)
+        forward += np.exp(backward, out=backward)
+        forward *= -0.5
+        return forward
+
+    def latent_lists(  # noqa: D102
+        self,
+        G: np.ndarray,
+        H: np.ndarray,
+        widths: np.ndarray | None,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        first: int,
+        out: np.ndarray,
+    ) -> None:
+        latent_kernel_lists(indptr, indices, first, G, H, widths, out)
+
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:  # noqa: D102
+        return 1.0  # both terms lie in [-1, 0]
+
+
+@dataclass(frozen=True)
+class EuclideanDissimilarity(AbstractDissimilarity):
+    """Scaled distances (``power=1``, divided by the largest) or squared distances (``power=2``).
+
+    Squared distances are divided by the mean one to the neighbour after the k-th, so that D has no
+    unit. The latent term is ``||g_i - h_j||^2`` as printed (errata E16).
+    """
+
+    points: Points
+    power: Literal[1, 2]
+    scale: float
+
+    latent_floor = 0.0
+
+    @classmethod
+    def from_points(cls, points: Points, power: Literal[1, 2]) -> EuclideanDissimilarity:
+        """Find the scale of the dissimilarities."""
+        if power == 2:
+            scale = points.neighbors.squared[:, : points.n_neighbors + 1][:, -1].mean()
+        else:
+            blocks = points.pool.map(lambda b: points.squared_block(b).max(), points.blocks())
+            scale = np.sqrt(max(blocks))
+        return cls(points, power, float(scale) if scale > 0 else 1.0)
+
+    def _scaled(self, squared: np.ndarray) -> np.ndarray:
+        return (squared if self.power == 2 else np.sqrt(squared)) / self.scale
+
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:  # noqa: D102
+        return self._scaled(self.points.squared_block(rows))
+
+    def nearest(self) -> Neighbors:  # noqa: D102
+        known = self.points.neighbors
+        return Neighbors(known.indices, self._scaled(known.squared))
+
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:  # noqa: D102
+        return None
+
+    def latent_block(  # noqa: D102
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
+    ) -> np.ndarray:
+        return squared_distances(H[rows], G)
+
+    def latent_lists(  # noqa: D102
+        self,
+        G: np.ndarray,
+        H: np.ndarray,
+        widths: np.ndarray | None,
+        indptr: np.ndarray,
+        indices: np.ndarray,
+        first: int,
+        out: np.ndarray,
+    ) -> None:
+        latent_squared_lists(indptr, indices, first, G, H, out)
+
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:  # noqa: D102
+        # Rows of G have mean squared length c/n, so two clusters lie about 2 c/n apart.
+        return n_samples / (2.0 * n_clusters)

@@ -1,0 +1,122 @@
+"""Which points stand for the others, and the graph of their neighbourhoods (3.6).
+
+``Zt`` is Z transposed: row j is how point j is represented, column i what point i represents. It may
+be dense (SMRMF) or CSR (the others).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf.kernels.columns import keep_largest
+from smrmf.kernels.graphs import symmetrize
+
+Rule = Literal["mass", "norm"]
+
+# Columns of a dense Zt are gathered so many at a time, to keep the copy small.
+GATHER_COLUMNS = 256
+
+
+def represented(Zt: np.ndarray | sp.csr_array, rule: Rule) -> np.ndarray:
+    """Score every point by what it represents: the mass of others, or the L2 norm of its row of Z."""
+    n = Zt.shape[0]
+    if sp.issparse(Zt):
+        if rule == "norm":
+            return np.sqrt(np.bincount(Zt.indices, Zt.data.astype(np.float64) ** 2, n))
+        return np.bincount(Zt.indices, Zt.data, n) - Zt.diagonal()
+    if rule == "norm":
+        return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
+    return Zt.sum(axis=0) - np.diagonal(Zt)
+
+
+def best_first(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices of the largest scores; ties go to the lower index (errata E7)."""
+    return np.argsort(-scores, kind="stable")[:count]
+
+
+def rows_of_z(Zt: np.ndarray | sp.csr_array, chosen: np.ndarray) -> sp.csr_array:
+    """Return rows of Z, that is columns of Zt, as CSR."""
+    if sp.issparse(Zt):
+        return Zt.T.tocsr()[chosen]
+    parts = [
+        sp.csr_array(Zt[:, chosen[start : start + GATHER_COLUMNS]].T)
+        for start in range(0, len(chosen), GATHER_COLUMNS)
+    ]
+    return sp.vstack(parts, format="csr")
+
+
+@dataclass(frozen=True)
+class Neighborhoods:
+    """Keep the neighbourhoods of the best exemplars: Z-hat of (3.6), symmetrised.
+
+    ``n_exemplars=None`` keeps all of Z (the fully connected graph of -NS). ``neighbors`` are the k
+    neighbours of every point in the input space; None takes the k largest entries of its row of Z.
+    """
+
+    n_exemplars: int | None
+    n_neighbors: int
+    rule: Rule
+    neighbors: np.ndarray | None = None
+
+    def graph(self, Zt: np.ndarray | sp.csr_array) -> sp.csr_array:
+        """Return (Z-hat + Z-hat') / 2 without its diagonal."""
+        if self.n_exemplars is None:
+            return symmetrize(sp.csr_array(Zt))
+        n = Zt.shape[0]
+        chosen = best_first(represented(Zt, self.rule), self.n_exemplars)
+        rows = rows_of_z(Zt, chosen).tocoo()
+        inside = (chosen[rows.row] != rows.col) & (rows.data > 0)
+        if self.neighbors is not None:
+            known = self.neighbors[chosen]
+            inside &= (known[rows.row] == rows.col[:, None]).any(axis=1)
+        kept = sp.csr_array(
+            (rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape
+        )
+        kept.sort_indices()
+        largest = np.zeros(kept.nnz, dtype=bool)
+        keep_largest(kept.indptr, kept.data, self.n_neighbors, largest)
+        row = np.repeat(np.arange(len(chosen)), np.diff(kept.indptr))[largest]
+        return symmetrize(
+            sp.csr_array((kept.data[largest], (chosen[row], kept.indices[largest])), shape=(n, n))
+        )
+
+
+def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
+    """Share ``count`` exemplars among clusters by size, at least one each while there are enough."""
+    quotas = np.zeros(len(sizes), dtype=int)
+    if count >= len(sizes):
+        quotas[:] = 1
+    wanted = count * sizes / sizes.sum()
+    while quotas.sum() < count:  # the cluster furthest below its share gets the next one
+        short = np.where(quotas < sizes, wanted - quotas, -np.inf)
+        quotas[np.argmax(short)] += 1
+    return quotas
+
+
+def rank_exemplars(
+    Zt: np.ndarray | sp.csr_array, labels: np.ndarray, count: int, rule: Rule
+) -> tuple[np.ndarray, np.ndarray]:
+    """Choose and rank the exemplars of a finished clustering; return indices and scores, best first.
+
+    The paper's rule takes the rows of Z with the largest norms, wherever they lie. The rule ``mass``
+    scores a point by the mass it represents inside its own cluster and gives every cluster its share,
+    so the exemplars cover all clusters and sit where neighbours agree.
+    """
+    if rule == "norm":
+        scores = represented(Zt, "norm")
+        chosen = best_first(scores, count)
+        return chosen, scores[chosen]
+    entries = sp.coo_array(Zt)
+    same = (labels[entries.row] == labels[entries.col]) & (entries.row != entries.col)
+    scores = np.bincount(entries.col[same], entries.data[same], minlength=len(labels))
+    quotas = cluster_quotas(np.bincount(labels), count)
+    members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
+    chosen = np.concatenate(
+        [m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)]
+    )
+    chosen = chosen[np.lexsort((chosen, -scores[chosen]))]
+    return chosen, scores[chosen]

@@ -1,0 +1,153 @@
+"""Where the loop starts: it decides more than anything else how good the clusters are.
+
+``spectral`` finds clusters of any shape on the simplex graph, f-SMRMF's own first Z; ``kmeans`` finds
+round ones; ``nndsvd`` is the paper's non-negative SVD.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+from sklearn.cluster import KMeans
+
+from smrmf._parallel import Pool
+from smrmf.kernels.columns import neighbor_smoothness, solve_columns
+from smrmf.kernels.graphs import Neighbors, nearest_neighbors, neighbor_graph, symmetrize
+
+# Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
+# least smooth ones, which are mostly noise, count least. Two to ten make no difference to speak of.
+DIFFUSION_STEPS = 5
+KMEANS_STARTS = 10
+
+
+def indicator(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
+    """Return the orthonormal indicator of a clustering; an empty cluster is a column of zeros."""
+    G = np.zeros((len(labels), n_clusters), dtype)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    G[np.arange(len(labels)), labels] = 1 / np.sqrt(sizes[labels])
+    return G
+
+
+def by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Number the clusters by size, largest first, so that runs and row orders agree."""
+    order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
+    rank = np.empty(n_clusters, dtype=np.intp)
+    rank[order] = np.arange(n_clusters)
+    return rank[labels]
+
+
+def kmeans_labels(
+    X: np.ndarray, n_clusters: int, random_state: np.random.RandomState
+) -> np.ndarray:
+    """Cluster rows by k-means, best of several starts."""
+    model = KMeans(n_clusters, n_init=KMEANS_STARTS, random_state=random_state)
+    return by_size(model.fit_predict(X), n_clusters)
+
+
+def simplex_graph(neighbors: Neighbors, n_neighbors: int) -> sp.csr_array:
+    """Solve the column problem of f-SMRMF on squared distances, with k neighbours each; row j is z_j."""
+    distances = np.ascontiguousarray(neighbors.squared[:, : n_neighbors + 1])
+    n, width = distances.shape
+    delta = neighbor_smoothness(distances, n_neighbors)
+    z = np.empty(n * width, distances.dtype)
+    indptr = np.arange(0, n * width + 1, width)
+    outside = np.full(n, np.inf, distances.dtype)
+    solve_columns(indptr, distances.ravel(), delta, outside, z, np.empty_like(delta))
+    return neighbor_graph(neighbors.indices[:, :width], z.reshape(n, width))
+
+
+def spectral_labels(
+    X: np.ndarray,
+    neighbors: Neighbors,
+    n_neighbors: int,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool,
+) -> np.ndarray:
+    """Cluster by the smoothest functions on the simplex graph.
+
+    Components of the graph are never split by rounding: while there are more of them than clusters
+    the smallest is tied to its nearest neighbours outside, and where their number is that of the
+    clusters they are the answer.
+    """
+    W = symmetrize(simplex_graph(neighbors, n_neighbors))
+    W = _join_components(X, W, n_clusters, pool)
+    n_components, component = connected_components(W, directed=False)
+    if n_components == n_clusters:
+        return by_size(component, n_clusters)
+    embedding = _smoothest(W, component, n_components, n_clusters, random_state)
+    return kmeans_labels(embedding, n_clusters, random_state)
+
+
+def _join_components(X: np.ndarray, W: sp.csr_array, limit: int, pool: Pool) -> sp.csr_array:
+    """Tie the smallest component to its nearest points outside until ``limit`` components are left."""
+    n_components, component = connected_components(W, directed=False)
+    while n_components > limit:
+        smallest = np.argmin(np.bincount(component))
+        inside, outside = np.flatnonzero(component == smallest), np.flatnonzero(component != smallest)
+        nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
+        ties = np.full(len(inside), W.data.mean(), W.dtype)
+        bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
+        W = (W + bridge + bridge.T).tocsr()
+        n_components, component = connected_components(W, directed=False)
+    return W
+
+
+def _smoothest(
+    W: sp.csr_array,
+    component: np.ndarray,
+    n_components: int,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+) -> np.ndarray:
+    """Embed points by the leading eigenvectors of the normalised graph, rows of unit length.
+
+    Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
+    eigenvalue one that they share.
+    """
+    scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
+    M = (W * scale[:, None] * scale[None, :]).tocsr()
+    values, vectors = [], []
+    for label in range(n_components):
+        members = np.flatnonzero(component == label)
+        count = min(n_clusters - n_components + 1, len(members))
+        part = M[members][:, members]
+        value, vector = _leading(part, count, random_state)
+        full = np.zeros((W.shape[0], count), W.dtype)
+        full[members] = vector
+        values.append(value)
+        vectors.append(full)
+    value, vector = np.concatenate(values), np.hstack(vectors)
+    leading = np.argsort(-value, kind="stable")[:n_clusters]
+    embedding = vector[:, leading] * np.clip(value[leading], 0, None) ** DIFFUSION_STEPS
+    norms = np.linalg.norm(embedding, axis=1, keepdims=True)
+    return embedding / np.where(norms > 0, norms, 1)
+
+
+def _leading(
+    M: sp.csr_array, count: int, random_state: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenpairs of a symmetric matrix; small ones are solved densely."""
+    n = M.shape[0]
+    if n <= max(4 * count, 64):
+        return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
+    return eigsh(M, k=count, which="LA", v0=random_state.uniform(0.5, 1, n).astype(M.dtype))
+
+
+def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (errata E13)."""
+    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    G = np.zeros((len(X), n_clusters), X.dtype)
+    G[:, 0] = np.sqrt(values[0]) * np.abs(left[:, 0])
+    for q in range(1, n_clusters):
+        u, v = left[:, q], right[q]
+        parts = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1, -1)]
+        lengths = [(np.linalg.norm(a), np.linalg.norm(b)) for a, b in parts]
+        side = int(np.prod(lengths[1]) > np.prod(lengths[0]))
+        u_length, v_length = lengths[side]
+        if u_length > 0:
+            G[:, q] = np.sqrt(values[q] * u_length * v_length) * parts[side][0] / u_length
+    return G

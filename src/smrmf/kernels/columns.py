@@ -1,0 +1,120 @@
+"""The column problem of f-SMRMF (5.18), solved in closed form on short candidate lists.
+
+``min_z  d'z + delta/2 ||z||^2  s.t.  z >= 0, sum(z) = 1`` is the projection of ``-d / delta`` on the
+simplex: ``z_i = max(nu - d_i, 0) / delta``. Its support is the smallest entries of d, so a list of
+candidates suffices; one comparison of the level nu with what lies outside the list certifies it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf._compile import kernel
+from smrmf.kernels.projections import simplex_threshold
+
+
+def neighbor_smoothness(sorted_dissimilarity, n_neighbors):
+    """Find the delta of each column that gives it exactly ``n_neighbors`` neighbours.
+
+    Rows hold the smallest dissimilarities of a column in ascending order, self excluded. At
+    ``delta = k d_(k+1) - sum of the k smallest`` the level nu is d_(k+1), so the k nearest share the
+    mass and the next one gets none. Where no (k+1)-th exists, its place is taken one step further.
+    """
+    k = n_neighbors
+    nearest = sorted_dissimilarity[:, :k]
+    if sorted_dissimilarity.shape[1] > k:
+        following = sorted_dissimilarity[:, k]
+    else:
+        following = 2 * nearest[:, -1] - nearest[:, 0] + (nearest[:, -1] == nearest[:, 0])
+    delta = (following[:, None] - nearest).sum(axis=1)
+    # All k+1 equal: any small delta spreads the mass evenly over the ties.
+    return np.maximum(delta, np.finfo(delta.dtype).tiny)
+
+
+@kernel
+def solve_columns(indptr, dissimilarity, delta, outside, z, level):
+    """Solve (5.18) for each candidate list; return how many solutions are certified.
+
+    ``indptr`` delimits the lists in ``dissimilarity`` and in the solution ``z``. ``outside`` bounds from
+    below what the entries outside each list can be; a list is certified when its ``level`` nu does
+    not exceed that bound, and then its solution is that of the whole column.
+    """
+    longest = 0
+    for j in range(indptr.shape[0] - 1):
+        longest = max(longest, indptr[j + 1] - indptr[j])
+    shifted = np.empty(longest, dissimilarity.dtype)
+    active = np.empty(longest, dissimilarity.dtype)
+    waiting = np.empty(longest, dissimilarity.dtype)
+    certified = 0
+    for j in range(indptr.shape[0] - 1):
+        start = indptr[j]
+        size = indptr[j + 1] - start
+        smallest = dissimilarity[start]
+        for q in range(1, size):
+            smallest = min(smallest, dissimilarity[start + q])
+        for q in range(size):
+            # Entries a whole delta above the smallest never get mass; -2 keeps them finite.
+            shifted[q] = max((smallest - dissimilarity[start + q]) / delta[j], -2.0)
+        theta = simplex_threshold(shifted[:size], 1.0, active, waiting)
+        for q in range(size):
+            z[start + q] = max(shifted[q] - theta, 0.0)
+        level[j] = smallest - delta[j] * theta
+        certified += level[j] <= outside[j]
+    return certified
+
+
+def solve_column(dissimilarity, delta):
+    """Solve ``min d'z + delta/2 ||z||^2`` over the simplex for one whole column."""
+    z = np.empty_like(dissimilarity)
+    solve_columns(
+        np.array([0, len(dissimilarity)]),
+        dissimilarity,
+        np.array([delta], dissimilarity.dtype),
+        np.array([np.inf], dissimilarity.dtype),
+        z,
+        np.empty(1, dissimilarity.dtype),
+    )
+    return z
+
+
+@kernel
+def latent_squared_lists(indptr, indices, first, G, H, out):
+    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (E16)."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            total = 0.0
+            for q in range(G.shape[1]):
+                difference = G[i, q] - H[j, q]
+                total += difference * difference
+            out[p] = total
+
+
+@kernel
+def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
+    """Compute the latent part of (4.10) for the candidates i of each column j, bandwidth per point."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            forward = 0.0
+            backward = 0.0
+            for q in range(G.shape[1]):
+                forward += (G[i, q] - H[j, q]) ** 2
+                backward += (G[j, q] - H[i, q]) ** 2
+            here = np.exp(-forward / (2 * gamma[i] ** 2))
+            there = np.exp(-backward / (2 * gamma[j] ** 2))
+            out[p] = -0.5 * (here + there)
+
+
+@kernel
+def keep_largest(indptr, data, limit, keep):
+    """Mark the ``limit`` largest positive entries of each row; among equals the earlier one wins."""
+    for row in range(indptr.shape[0] - 1):
+        start = indptr[row]
+        stop = indptr[row + 1]
+        order = np.argsort(-data[start:stop], kind="mergesort")
+        for rank in range(min(limit, stop - start)):
+            p = start + order[rank]
+            keep[p] = data[p] > 0

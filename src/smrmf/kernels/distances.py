@@ -1,0 +1,83 @@
+"""Squared distances, the adaptive Gaussian kernel (4.9) and its dissimilarity (4.10)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf._compile import kernel
+from smrmf._parallel import SERIAL, Pool, row_blocks
+
+
+def squared_norms(X):
+    """Return the squared length of every row."""
+    return np.einsum("ij,ij->i", X, X)
+
+
+def squared_distances(X, Y, x_norms=None, y_norms=None, out=None):
+    """Compute ``||x_i - y_j||^2`` for all pairs of rows, by one matrix product.
+
+    The product form loses digits when the points lie far from the origin: centre them first.
+    """
+    x_norms = squared_norms(X) if x_norms is None else x_norms
+    y_norms = squared_norms(Y) if y_norms is None else y_norms
+    out = np.matmul(X, Y.T, out=out)
+    out *= -2
+    out += x_norms[:, None]
+    out += y_norms[None, :]
+    return np.maximum(out, 0, out=out)
+
+
+@kernel
+def pair_squared_distances(X, Y, neighbors, out):
+    """Compute ``||x_i - y_j||^2`` for the listed ``j`` of every row ``i``, without cancellation."""
+    for i in range(neighbors.shape[0]):
+        for q in range(neighbors.shape[1]):
+            j = neighbors[i, q]
+            total = 0.0
+            for f in range(X.shape[1]):
+                difference = X[i, f] - Y[j, f]
+                total += difference * difference
+            out[i, q] = total
+
+
+def adaptive_gaussian(squared, bandwidth):
+    """Evaluate (4.9), ``K_ij = exp(-d_ij^2 / (2 sigma_i^2))``: row i has its own bandwidth."""
+    return np.exp(squared / (-2 * bandwidth[:, None] ** 2))
+
+
+def symmetric_kernel_dissimilarity(squared, row_bandwidth, column_bandwidth):
+    """Evaluate (4.10), ``-(K_ij + K_ji) / 2``, for a block of symmetric squared distances, in place.
+
+    Values lie in [-1, 0]; a point and itself, or its duplicate, have -1.
+    """
+    transposed = np.exp(squared / (-2 * column_bandwidth[None, :] ** 2))
+    np.divide(squared, -2 * row_bandwidth[:, None] ** 2, out=squared)
+    np.exp(squared, out=squared)
+    squared += transposed
+    squared *= -0.5
+    return squared
+
+
+def neighbor_bandwidth(kth_squared, bandwidth):
+    """Turn squared distances to the k-th neighbour into bandwidths.
+
+    ``"distance"`` is the main text's rule and does not depend on the scale of the data,
+    ``"squared-distance"`` the supplement's for real data of unit norm (errata E29). Duplicates may
+    have no distance at all: the smallest positive number keeps the kernel finite.
+    """
+    width = kth_squared if bandwidth == "squared-distance" else np.sqrt(kth_squared)
+    # The kernel squares the bandwidth, so its square must not vanish either.
+    return np.maximum(width, np.sqrt(np.finfo(width.dtype).tiny) * 2)
+
+
+def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
+    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
+    g_norms, h_norms = squared_norms(G), squared_norms(H)
+
+    def one(block):
+        squared = squared_distances(G[block], H, g_norms[block], h_norms)
+        rows = np.arange(len(squared))
+        squared[rows, np.arange(block.start, block.stop)] = np.inf
+        return np.partition(squared, k - 1, axis=1)[:, k - 1]
+
+    return np.concatenate(pool.map(one, row_blocks(len(G))))

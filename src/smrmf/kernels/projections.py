@@ -1,0 +1,191 @@
+"""Projections on the simplex and on the row-sparse balls of the paper.
+
+Each function solves ``argmin_C ||C - Y||_F`` over a set. In the paper's orientation the rows of Z are
+the groups of the ball and its columns lie on the simplex; the factorisation stores Z transposed, so
+its groups are columns here.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf._compile import kernel
+from smrmf._parallel import SERIAL, Pool, row_blocks
+
+MAX_NEWTON_STEPS = 100
+# Blocks of whole n x n rows are wide, so fewer of them than usual stay in cache.
+BALL_BLOCK_ROWS = 64
+
+
+@kernel
+def simplex_threshold(y, radius, active, waiting):
+    """Find theta with ``sum(max(y - theta, 0)) = radius``: Condat's one-scan method.
+
+    ``active`` and ``waiting`` are work arrays as long as ``y``. The largest entry of ``y`` should be
+    near zero: with entries of 1e16 a unit radius would drown in rounding.
+    """
+    active[0] = y[0]
+    n_active = 1
+    n_waiting = 0
+    theta = y[0] - radius
+    for i in range(1, y.shape[0]):
+        if y[i] > theta:
+            theta += (y[i] - theta) / (n_active + 1)
+            if theta > y[i] - radius:
+                active[n_active] = y[i]
+                n_active += 1
+            else:  # y[i] alone already reaches the radius: the others wait
+                for a in range(n_active):
+                    waiting[n_waiting + a] = active[a]
+                n_waiting += n_active
+                active[0] = y[i]
+                n_active = 1
+                theta = y[i] - radius
+    for w in range(n_waiting):
+        if waiting[w] > theta:
+            active[n_active] = waiting[w]
+            n_active += 1
+            theta += (waiting[w] - theta) / n_active
+    dropped = True
+    while dropped:
+        dropped = False
+        kept = 0
+        for a in range(n_active):
+            if active[a] > theta or n_active == 1:
+                active[kept] = active[a]
+                kept += 1
+        if kept < n_active and kept > 0:
+            dropped = True
+            n_active = kept
+        # A fresh sum instead of running corrections: no rounding piles up.
+        total = 0.0
+        for a in range(n_active):
+            total += active[a]
+        theta = (total - radius) / n_active
+    return theta
+
+
+@kernel
+def project_simplex_rows(Y, radius, out):
+    """Project each row of ``Y`` on the simplex of that radius, into ``out`` (which may be ``Y``)."""
+    n = Y.shape[1]
+    row = np.empty(n, Y.dtype)
+    active = np.empty(n, Y.dtype)
+    waiting = np.empty(n, Y.dtype)
+    for r in range(Y.shape[0]):
+        largest = Y[r, 0]
+        for i in range(1, n):
+            largest = max(largest, Y[r, i])
+        for i in range(n):
+            row[i] = Y[r, i] - largest
+        theta = simplex_threshold(row, radius, active, waiting)
+        for i in range(n):
+            out[r, i] = max(row[i] - theta, 0.0)
+
+
+def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
+    """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
+    out = np.empty_like(Y)
+    pool.map(lambda b: project_simplex_rows(Y[b], Y.dtype.type(radius), out[b]), row_blocks(len(Y)))
+    return out
+
+
+@kernel
+def _absolute_column_totals(P, Q, weight, totals, largest):
+    """Add up ``|P + weight Q|`` by columns and find its column maxima."""
+    for r in range(P.shape[0]):
+        for i in range(P.shape[1]):
+            a = abs(P[r, i] + weight * Q[r, i])
+            totals[i] += a
+            largest[i] = max(largest[i], a)
+
+
+@kernel
+def _column_tails(P, Q, weight, level, sums, counts):
+    """Sum and count, by columns, the entries of ``|P + weight Q|`` that reach the level."""
+    for r in range(P.shape[0]):
+        for i in range(P.shape[1]):
+            a = abs(P[r, i] + weight * Q[r, i])
+            reaches = a >= level[i]
+            sums[i] += a if reaches else 0.0
+            counts[i] += 1.0 if reaches else 0.0
+
+
+def _sum_blocks(pass_over, P, Q, n_groups, pool):
+    """Run a column pass over row blocks and combine (sum, second) in the order of the blocks."""
+
+    def one(block):
+        first, second = np.zeros(n_groups), np.zeros(n_groups)
+        pass_over(P[block], Q[block], first, second)
+        return first, second
+
+    return pool.map(one, row_blocks(len(P), BALL_BLOCK_ROWS))
+
+
+def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
+    """Find the clipping levels that project ``Y = P + weight Q`` on the l1,inf ball, columns as groups.
+
+    The projection is ``sign(Y) min(|Y|, level)``: one theta > 0 exists such that every live group
+    loses exactly theta to the clipping, groups lighter than theta get level 0, and the levels sum
+    to the radius. A joint Newton iteration finds theta and all levels; ``warm`` levels of a nearby
+    problem save about half of its passes. Levels are infinite when Y is inside the ball.
+    """
+    n_groups = P.shape[1]
+    parts = _sum_blocks(
+        lambda p, q, total, top: _absolute_column_totals(p, q, weight, total, top), P, Q, n_groups, pool
+    )
+    totals = np.sum([t for t, _ in parts], axis=0)
+    largest = np.max([m for _, m in parts], axis=0)
+    if largest.sum() <= radius:
+        return np.full(n_groups, np.inf)
+    level = largest.copy() if warm is None else np.minimum(warm, largest)
+    live = np.ones(n_groups, dtype=bool)
+    for _ in range(MAX_NEWTON_STEPS):
+        at = level
+        parts = _sum_blocks(
+            lambda p, q, s, k, at=at: _column_tails(p, q, weight, at, s, k), P, Q, n_groups, pool
+        )
+        sums = np.sum([s for s, _ in parts], axis=0)
+        counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
+        theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
+        alive = totals > theta
+        # A group that comes back to life has no level yet, so it restarts from zero.
+        updated = np.where(alive & live, np.clip((sums - theta) / counts, 0.0, largest), 0.0)
+        settled = np.array_equal(alive, live) and np.allclose(updated, level, rtol=1e-14, atol=0.0)
+        level, live = updated, alive
+        if settled:
+            break
+    return level
+
+
+def project_l1inf_ball(Y, radius, warm=None, pool: Pool = SERIAL):
+    """Solve ``argmin_C ||C - Y||_F  s.t.  sum_i max_j |c_ij| <= radius`` with the rows of C as groups."""
+    columns = np.ascontiguousarray(Y.T)
+    level = l1inf_levels(columns, columns, 0.0, radius, warm, pool)[:, None]
+    return np.clip(Y, -level, level).astype(Y.dtype, copy=False)
+
+
+@kernel
+def _column_squares(P, Q, weight, squares, unused):
+    """Add up ``(P + weight Q)^2`` by columns."""
+    for r in range(P.shape[0]):
+        for i in range(P.shape[1]):
+            squares[i] += (P[r, i] + weight * Q[r, i]) ** 2
+
+
+def l12_factors(P, Q, weight, radius, pool: Pool = SERIAL):
+    """Find the factors that scale the columns of ``Y = P + weight Q`` into the l1,2 ball."""
+    parts = _sum_blocks(
+        lambda p, q, squares, unused: _column_squares(p, q, weight, squares, unused), P, Q, P.shape[1], pool
+    )
+    norms = np.sqrt(np.sum([s for s, _ in parts], axis=0))
+    if norms.sum() <= radius:
+        return np.ones_like(norms)
+    shrunk = project_simplex(norms[None, :], radius)[0]
+    return np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def project_l12_ball(Y, radius):
+    """Solve ``argmin_C ||C - Y||_F  s.t.  sum_i ||c_i||_2 <= radius`` with the rows of C as groups."""
+    columns = np.ascontiguousarray(Y.T)
+    return (Y * l12_factors(columns, columns, 0.0, radius)[:, None]).astype(Y.dtype, copy=False)
