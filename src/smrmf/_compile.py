@@ -22,7 +22,8 @@ _lock = threading.RLock()
 class Kernel:
     """A function that numba compiles when it is first called."""
 
-    def __init__(self, function: FunctionType) -> None:
+    def __init__(self, function: Callable[..., Any]) -> None:
+        assert isinstance(function, FunctionType)
         self.function = function
         self._dispatcher: Callable[..., Any] | None = None
         functools.update_wrapper(self, function)
@@ -45,7 +46,10 @@ class Kernel:
                     for name, value in self._globals_in_use().items()
                 }
                 source = FunctionType(
-                    self.function.__code__, namespace, self.function.__name__, self.function.__defaults__
+                    self.function.__code__,
+                    namespace,
+                    self.function.__name__,
+                    self.function.__defaults__,
                 )
                 source.__module__ = self.function.__module__
                 source.__qualname__ = self.function.__qualname__
@@ -58,6 +62,6 @@ class Kernel:
         return {name: everything[name] for name in used if name in everything}
 
 
-def kernel(function: FunctionType) -> Kernel:
+def kernel(function: Callable[..., Any]) -> Kernel:
     """Mark a function as a kernel: compiled by numba on its first call."""
     return Kernel(function)

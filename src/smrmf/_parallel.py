@@ -6,21 +6,24 @@ one thread with single-threaded BLAS, and sums over blocks are taken in the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import joblib
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 T = TypeVar("T")
 
-BLOCK_ROWS = 256
+# A block of a megabyte outweighs the hand-over to a thread and still fits in its cache.
+BLOCK_ENTRIES = 2**17
 
 
-def row_blocks(n_rows: int, size: int = BLOCK_ROWS) -> list[slice]:
-    """Cut ``n_rows`` into consecutive slices of ``size`` rows."""
+def row_blocks(n_rows: int, width: int) -> list[slice]:
+    """Cut an array of ``n_rows`` rows and ``width`` columns into consecutive slices of rows."""
+    size = max(1, BLOCK_ENTRIES // max(width, 1))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
 
@@ -35,6 +38,13 @@ class Pool:
         if self._executor is None or len(blocks) == 1:
             return [function(block) for block in blocks]
         return list(self._executor.map(function, blocks))
+
+    def over_rows(
+        self, function: Callable[..., T], arrays: Sequence[np.ndarray], *parameters: Any
+    ) -> list[T]:
+        """Apply ``function(*rows, *parameters)`` to blocks of rows cut from all the arrays alike."""
+        blocks = row_blocks(*arrays[0].shape)
+        return self.map(lambda block: function(*(a[block] for a in arrays), *parameters), blocks)
 
 
 SERIAL = Pool()

@@ -13,12 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from smrmf._compile import kernel
-from smrmf._parallel import Pool, row_blocks
+from smrmf._parallel import Pool
 from smrmf.factorization._balls import AbstractBall, Shrinkage
-from smrmf.kernels.projections import simplex_threshold
+from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows
 
-BLOCK_ROWS = 64
 # A residual must fall below this share of the last one, or the momentum starts anew.
 RESTART_RATIO = 0.999
 
@@ -31,66 +29,6 @@ class ExemplarStart(NamedTuple):
     spare: np.ndarray
     n_iter: int
     converged: bool
-
-
-@kernel
-def _shrunk(y, factor, cap):
-    """Scale and clip one entry."""
-    return min(max(factor * y, -cap), cap)
-
-
-@kernel
-def _z_rows(D, C, multiplier, from_c, factor, cap, scale, mu, delta, Z):
-    """Do ``Z = P_simplex((mu C-hat - Lambda-hat - D) / (mu + delta))``; return its largest change."""
-    n = D.shape[1]
-    row = np.empty(n, D.dtype)
-    active = np.empty(n, D.dtype)
-    waiting = np.empty(n, D.dtype)
-    change = 0.0
-    for j in range(D.shape[0]):
-        largest = -np.inf
-        for i in range(n):
-            ahead = C[j, i] if from_c else scale * _shrunk(multiplier[j, i], factor[i], cap[i])
-            row[i] = (mu * ahead - multiplier[j, i] - D[j, i]) / (mu + delta)
-            largest = max(largest, row[i])
-        for i in range(n):
-            row[i] -= largest
-        theta = simplex_threshold(row, 1.0, active, waiting)
-        for i in range(n):
-            z = max(row[i] - theta, 0.0)
-            change = max(change, abs(z - Z[j, i]))
-            Z[j, i] = z
-    return change
-
-
-@kernel
-def _residual_rows(Z, C, multiplier, from_c, hat_factor, hat_cap, hat_scale, factor, cap, scale, mu):
-    """Measure ``||Z - C_new||^2 + ||C_new - C-hat||^2``, the gap Z - C_new and the change of C."""
-    squares = 0.0
-    gap = 0.0
-    change = 0.0
-    for j in range(Z.shape[0]):
-        for i in range(Z.shape[1]):
-            ahead = C[j, i]
-            if not from_c:
-                ahead = hat_scale * _shrunk(multiplier[j, i], hat_factor[i], hat_cap[i])
-            c = scale * _shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
-            squares += (Z[j, i] - c) ** 2 + (c - ahead) ** 2
-            gap = max(gap, abs(Z[j, i] - c))
-            change = max(change, abs(c - C[j, i]))
-    return squares, gap, change
-
-
-@kernel
-def _accept_rows(Z, C, multiplier, last, factor, cap, scale, mu, momentum):
-    """Store C and ``Lambda = Lambda-hat + mu (Z - C)``, and extrapolate Lambda-hat."""
-    for j in range(Z.shape[0]):
-        for i in range(Z.shape[1]):
-            c = scale * _shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
-            ascended = multiplier[j, i] + mu * (Z[j, i] - c)
-            multiplier[j, i] = ascended + momentum * (ascended - last[j, i])
-            last[j, i] = ascended
-            C[j, i] = c
 
 
 def a2dm2(
@@ -121,37 +59,22 @@ def a2dm2(
         At most so many iterations.
     """
     n = len(D)
-    blocks = row_blocks(n, BLOCK_ROWS)
     Z, C = np.zeros_like(D), np.zeros_like(D)
     multiplier, last = np.zeros_like(D), np.zeros_like(D)
     C[:, np.argmin(D.sum(axis=0))] = 1  # one exemplar for all (E22)
-    hat, shrunk, from_c = Shrinkage(np.ones(n), np.ones(n), 1.0), None, True
+    hat, shrunk, from_c = Shrinkage(np.ones(n), np.full(n, np.inf), 1.0), None, True
     step, bound = 1.0, np.inf
     for n_iter in range(1, max_iter + 1):
-        moved = pool.map(
-            lambda b, hat=hat, from_c=from_c: _z_rows(
-                D[b], C[b], multiplier[b], from_c, *hat, mu, delta, Z[b]
-            ),
-            blocks,
-        )
+        moved = pool.over_rows(hat_z_rows, (D, C, multiplier, Z), from_c, *hat, mu, delta)
         shrunk = ball.shrinkage(Z, multiplier, 1 / mu, mu / (mu + delta), shrunk, pool)
-        measured = pool.map(
-            lambda b, hat=hat, from_c=from_c, to=shrunk: _residual_rows(
-                Z[b], C[b], multiplier[b], from_c, *hat, *to, mu
-            ),
-            blocks,
-        )
+        measured = pool.over_rows(residual_rows, (Z, C, multiplier), from_c, *hat, *shrunk, mu)
         squares, gaps, changes = zip(*measured, strict=True)
         residual = mu * sum(squares)
         if residual < RESTART_RATIO * bound:
             following = (1 + np.sqrt(1 + 4 * step**2)) / 2
-            pool.map(
-                lambda b, to=shrunk, momentum=(step - 1) / following: _accept_rows(
-                    Z[b], C[b], multiplier[b], last[b], *to, mu, momentum
-                ),
-                blocks,
-            )
-            hat = ball.shrinkage(multiplier, multiplier, 0.0, 1 / delta, None, pool)
+            momentum = (step - 1) / following
+            pool.over_rows(accept_rows, (Z, C, multiplier, last), *shrunk, mu, momentum)
+            hat = ball.shrinkage(multiplier, multiplier, 0.0, 1 / delta, hat, pool)
             step, bound, from_c = following, residual, False
         else:
             np.copyto(multiplier, last)

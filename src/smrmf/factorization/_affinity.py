@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._compile import kernel
-from smrmf.factorization._a2dm2 import _shrunk, a2dm2
+from smrmf.factorization._a2dm2 import a2dm2
 from smrmf.factorization._balls import AbstractBall, Shrinkage
 from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
-from smrmf.kernels.projections import simplex_threshold
+from smrmf.kernels.row_sparse import c_rows, z_rows
 
 
 class AbstractAffinity(ABC):
@@ -59,56 +58,20 @@ class FixedAffinity(AbstractAffinity):
     W: sp.csr_array
     Zt: sp.csr_array
 
-    def init(self) -> None:  # noqa: D102
+    def init(self) -> None:
         return None
 
-    def graph(self, state: None) -> sp.csr_array:  # noqa: D102
+    def graph(self, state: None) -> sp.csr_array:
         return self.W
 
-    def update(self, state: None, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> None:  # noqa: D102
+    def update(self, state: None, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> None:
         return None
 
-    def value(self, state: None) -> float:  # noqa: D102
+    def value(self, state: None) -> float:
         return 0.0
 
-    def representation(self, state: None) -> sp.csr_array:  # noqa: D102
+    def representation(self, state: None) -> sp.csr_array:
         return self.Zt
-
-
-@kernel
-def _row_sparse_z(D, C, multiplier, beta, mu, Z):
-    """Do (4.12), ``Z = P_simplex(C - (Lambda_3 + beta D-hat) / mu)``, on rows of Zt."""
-    n = D.shape[1]
-    row = np.empty(n, D.dtype)
-    active = np.empty(n, D.dtype)
-    waiting = np.empty(n, D.dtype)
-    change = 0.0
-    for j in range(D.shape[0]):
-        largest = -np.inf
-        for i in range(n):
-            row[i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
-            largest = max(largest, row[i])
-        for i in range(n):
-            row[i] -= largest
-        theta = simplex_threshold(row, 1.0, active, waiting)
-        for i in range(n):
-            z = max(row[i] - theta, 0.0)
-            change = max(change, abs(z - Z[j, i]))
-            Z[j, i] = z
-    return change
-
-
-@kernel
-def _row_sparse_c(Z, factor, cap, scale, mu, C, multiplier):
-    """Do (4.13), ``C = P_ball(Z + Lambda_3 / mu)``, and ``Lambda_3 += mu (Z - C)``, on rows of Zt."""
-    change = 0.0
-    for j in range(Z.shape[0]):
-        for i in range(Z.shape[1]):
-            c = scale * _shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
-            change = max(change, abs(c - C[j, i]))
-            multiplier[j, i] += mu * (Z[j, i] - c)
-            C[j, i] = c
-    return change
 
 
 @dataclass(frozen=True)
@@ -143,10 +106,10 @@ class RowSparseAffinity(AbstractAffinity):
         start.spare[:] = 0
         return RowSparseState(D, start.Z, start.C, start.spare)
 
-    def graph(self, state: RowSparseState) -> sp.csr_array:  # noqa: D102
+    def graph(self, state: RowSparseState) -> sp.csr_array:
         return self.neighborhoods.graph(state.Z)
 
-    def update(  # noqa: D102
+    def update(
         self, state: RowSparseState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> RowSparseState:
         if state.settled:
@@ -161,23 +124,19 @@ class RowSparseAffinity(AbstractAffinity):
                 latent *= ratio
                 latent += D
                 D = latent
-            return _row_sparse_z(
-                D, state.C[block], state.multiplier[block], self.beta, mu, state.Z[block]
-            )
+            return z_rows(D, state.C[block], state.multiplier[block], state.Z[block], self.beta, mu)
 
         moved = points.pool.map(z_step, points.blocks())
         shrunk = self.ball.shrinkage(state.Z, state.multiplier, 1 / mu, 1.0, state.shrunk, points.pool)
-        changed = points.pool.map(
-            lambda b: _row_sparse_c(state.Z[b], *shrunk, mu, state.C[b], state.multiplier[b]),
-            points.blocks(),
-        )
+        arrays = (state.Z, state.C, state.multiplier)
+        changed = points.pool.over_rows(c_rows, arrays, *shrunk, mu)
         settled = max(*moved, *changed) <= self.freeze_tol
         return replace(state, shrunk=shrunk, settled=settled)
 
-    def value(self, state: RowSparseState) -> float:  # noqa: D102
+    def value(self, state: RowSparseState) -> float:
         return self.beta * float(np.vdot(state.D, state.Z))
 
-    def representation(self, state: RowSparseState) -> np.ndarray:  # noqa: D102
+    def representation(self, state: RowSparseState) -> np.ndarray:
         return state.Z
 
 
@@ -218,20 +177,18 @@ class ClosedFormAffinity(AbstractAffinity):
             delta = np.full(len(lists.outside), self.smoothness, lists.D.dtype)
         return self._solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
 
-    def graph(self, state: ClosedFormState) -> sp.csr_array:  # noqa: D102
+    def graph(self, state: ClosedFormState) -> sp.csr_array:
         return self.neighborhoods.graph(self.representation(state))
 
-    def update(  # noqa: D102
+    def update(
         self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> ClosedFormState:
         return self._solve(state, G, H, lam / self.beta)
 
-    def _solve(
-        self, state: ClosedFormState, G: np.ndarray | None, H: np.ndarray | None, ratio: float
-    ) -> ClosedFormState:
+    def _solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""
         widths = None
-        if G is not None and H is not None and ratio > 0:
+        if ratio > 0:
             widths = self.dissimilarity.latent_widths(G, H)
         lists = state.lists
         while True:
@@ -245,8 +202,8 @@ class ClosedFormAffinity(AbstractAffinity):
         self,
         lists: CandidateLists,
         delta: np.ndarray,
-        G: np.ndarray | None,
-        H: np.ndarray | None,
+        G: Any,
+        H: Any,
         ratio: float,
         widths: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, int]:
@@ -268,12 +225,12 @@ class ClosedFormAffinity(AbstractAffinity):
         counts = self.dissimilarity.points.pool.map(one, lists.blocks())
         return z, level, sum(counts)
 
-    def value(self, state: ClosedFormState) -> float:  # noqa: D102
+    def value(self, state: ClosedFormState) -> float:
         z, indptr = state.z, state.lists.indptr
         squares = np.add.reduceat(z * z, indptr[:-1])
         return self.beta * float(np.vdot(state.lists.D, z) + np.vdot(state.delta, squares) / 2)
 
-    def representation(self, state: ClosedFormState) -> sp.csr_array:  # noqa: D102
+    def representation(self, state: ClosedFormState) -> sp.csr_array:
         n = len(state.delta)
         kept = np.flatnonzero(state.z > 0)
         indptr = np.searchsorted(kept, state.lists.indptr)

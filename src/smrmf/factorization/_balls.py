@@ -46,7 +46,7 @@ class L1InfBall(AbstractBall):
 
     radius: float
 
-    def shrinkage(  # noqa: D102
+    def shrinkage(
         self,
         P: np.ndarray,
         Q: np.ndarray,
@@ -66,7 +66,7 @@ class L12Ball(AbstractBall):
 
     radius: float
 
-    def shrinkage(  # noqa: D102
+    def shrinkage(
         self,
         P: np.ndarray,
         Q: np.ndarray,
@@ -83,7 +83,7 @@ class L12Ball(AbstractBall):
 class WholeSpace(AbstractBall):
     """No selection constraint: the paper's SMRMF-NS."""
 
-    def shrinkage(  # noqa: D102
+    def shrinkage(
         self,
         P: np.ndarray,
         Q: np.ndarray,

@@ -24,9 +24,7 @@ class CandidateLists:
     with_self: bool
 
     @classmethod
-    def start(
-        cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool
-    ) -> CandidateLists:
+    def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
         """Make lists of the same size for all columns."""
         n = len(dissimilarity.points.X)
         known = dissimilarity.nearest()
@@ -91,6 +89,6 @@ def _smallest(
         order = np.lexsort((nearest, values))
         return np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1), outside
 
-    parts = dissimilarity.points.pool.map(one, row_blocks(len(rows), 64))
+    parts = dissimilarity.points.pool.map(one, row_blocks(len(rows), n))
     indices, values, outside = zip(*parts, strict=True)
     return np.concatenate(indices), np.concatenate(values), np.concatenate(outside)

@@ -24,9 +24,6 @@ from smrmf.kernels.distances import (
 )
 from smrmf.kernels.graphs import Neighbors
 
-# A block of n-wide rows with its temporaries should stay in cache.
-BLOCK_ROWS = 64
-
 
 @dataclass(frozen=True)
 class Points:
@@ -53,7 +50,7 @@ class Points:
 
     def blocks(self) -> list[slice]:
         """Return row blocks narrow enough for n-wide work."""
-        return row_blocks(len(self.X), BLOCK_ROWS)
+        return row_blocks(len(self.X), len(self.X))
 
 
 class AbstractDissimilarity(ABC):
@@ -126,19 +123,19 @@ class KernelDissimilarity(AbstractDissimilarity):
         kth = self.points.neighbors.squared[:, self.points.n_neighbors - 1]
         return neighbor_bandwidth(kth, self.bandwidth)
 
-    def block(self, rows: slice | np.ndarray) -> np.ndarray:  # noqa: D102
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:
         widths = self.input_widths
         return symmetric_kernel_dissimilarity(self.points.squared_block(rows), widths[rows], widths)
 
-    def nearest(self) -> None:  # noqa: D102
+    def nearest(self) -> None:
         return None  # a far point with a wide kernel may rank before a near one
 
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:  # noqa: D102
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:
         kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
         widths = neighbor_bandwidth(kth, self.bandwidth)
         return np.full_like(widths, widths.mean()) if self.mean_latent_width else widths
 
-    def latent_block(  # noqa: D102
+    def latent_block(
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
     ) -> np.ndarray:
         assert widths is not None
@@ -151,7 +148,7 @@ class KernelDissimilarity(AbstractDissimilarity):
         forward *= -0.5
         return forward
 
-    def latent_lists(  # noqa: D102
+    def latent_lists(
         self,
         G: np.ndarray,
         H: np.ndarray,
@@ -163,7 +160,7 @@ class KernelDissimilarity(AbstractDissimilarity):
     ) -> None:
         latent_kernel_lists(indptr, indices, first, G, H, widths, out)
 
-    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:  # noqa: D102
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]
 
 
@@ -194,22 +191,22 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def _scaled(self, squared: np.ndarray) -> np.ndarray:
         return (squared if self.power == 2 else np.sqrt(squared)) / self.scale
 
-    def block(self, rows: slice | np.ndarray) -> np.ndarray:  # noqa: D102
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return self._scaled(self.points.squared_block(rows))
 
-    def nearest(self) -> Neighbors:  # noqa: D102
+    def nearest(self) -> Neighbors:
         known = self.points.neighbors
         return Neighbors(known.indices, self._scaled(known.squared))
 
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:  # noqa: D102
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
-    def latent_block(  # noqa: D102
+    def latent_block(
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
     ) -> np.ndarray:
         return squared_distances(H[rows], G)
 
-    def latent_lists(  # noqa: D102
+    def latent_lists(
         self,
         G: np.ndarray,
         H: np.ndarray,
@@ -221,6 +218,6 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     ) -> None:
         latent_squared_lists(indptr, indices, first, G, H, out)
 
-    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:  # noqa: D102
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Rows of G have mean squared length c/n, so two clusters lie about 2 c/n apart.
         return n_samples / (2.0 * n_clusters)

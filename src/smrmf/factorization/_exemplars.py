@@ -7,7 +7,7 @@ be dense (SMRMF) or CSR (the others).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,12 +16,13 @@ from smrmf.kernels.columns import keep_largest
 from smrmf.kernels.graphs import symmetrize
 
 Rule = Literal["mass", "norm"]
+Matrix = Any  # a dense array or a CSR matrix
 
 # Columns of a dense Zt are gathered so many at a time, to keep the copy small.
 GATHER_COLUMNS = 256
 
 
-def represented(Zt: np.ndarray | sp.csr_array, rule: Rule) -> np.ndarray:
+def represented(Zt: Matrix, rule: Rule) -> np.ndarray:
     """Score every point by what it represents: the mass of others, or the L2 norm of its row of Z."""
     n = Zt.shape[0]
     if sp.issparse(Zt):
@@ -38,7 +39,7 @@ def best_first(scores: np.ndarray, count: int) -> np.ndarray:
     return np.argsort(-scores, kind="stable")[:count]
 
 
-def rows_of_z(Zt: np.ndarray | sp.csr_array, chosen: np.ndarray) -> sp.csr_array:
+def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
     """Return rows of Z, that is columns of Zt, as CSR."""
     if sp.issparse(Zt):
         return Zt.T.tocsr()[chosen]
@@ -62,7 +63,7 @@ class Neighborhoods:
     rule: Rule
     neighbors: np.ndarray | None = None
 
-    def graph(self, Zt: np.ndarray | sp.csr_array) -> sp.csr_array:
+    def graph(self, Zt: Matrix) -> sp.csr_array:
         """Return (Z-hat + Z-hat') / 2 without its diagonal."""
         if self.n_exemplars is None:
             return symmetrize(sp.csr_array(Zt))
@@ -73,9 +74,7 @@ class Neighborhoods:
         if self.neighbors is not None:
             known = self.neighbors[chosen]
             inside &= (known[rows.row] == rows.col[:, None]).any(axis=1)
-        kept = sp.csr_array(
-            (rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape
-        )
+        kept = sp.csr_array((rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape)
         kept.sort_indices()
         largest = np.zeros(kept.nnz, dtype=bool)
         keep_largest(kept.indptr, kept.data, self.n_neighbors, largest)
@@ -97,9 +96,7 @@ def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
     return quotas
 
 
-def rank_exemplars(
-    Zt: np.ndarray | sp.csr_array, labels: np.ndarray, count: int, rule: Rule
-) -> tuple[np.ndarray, np.ndarray]:
+def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
     """Choose and rank the exemplars of a finished clustering; return indices and scores, best first.
 
     The paper's rule takes the rows of Z with the largest norms, wherever they lie. The rule ``mass``
@@ -115,8 +112,6 @@ def rank_exemplars(
     scores = np.bincount(entries.col[same], entries.data[same], minlength=len(labels))
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
-    chosen = np.concatenate(
-        [m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)]
-    )
+    chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
     chosen = chosen[np.lexsort((chosen, -scores[chosen]))]
     return chosen, scores[chosen]

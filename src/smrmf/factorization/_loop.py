@@ -35,9 +35,7 @@ class Status(enum.Enum):
     CONVERGED = "the objective settled and the constraints hold"
     STOPPED = "a callback asked to stop"
     OBJECTIVE = "the objective still changes by more than tol per iteration: raise max_iter or tol"
-    SPLIT = (
-        "G and its non-negative copy H still differ: raise max_iter, penalty or penalty_growth"
-    )
+    SPLIT = "G and its non-negative copy H still differ: raise max_iter, penalty or penalty_growth"
     RESIDUAL = "X - GF still differs from E: raise max_iter, penalty or penalty_growth"
 
 
@@ -68,7 +66,7 @@ class Progress:
 
 def least_squares_basis(G: np.ndarray, Y: np.ndarray, pool: Pool) -> np.ndarray:
     """Solve line 10, ``F = (G'G)^-1 G' Y``; the pseudo-inverse serves a start that lacks rank."""
-    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(len(G)))
+    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(*Y.shape))
     products = np.sum([p for p, _ in parts], axis=0)
     gram = np.sum([g for _, g in parts], axis=0)
     return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
@@ -84,14 +82,10 @@ def update_error(
     pool: Pool,
 ) -> None:
     """Do line 9: shrink the rows of ``X - GF + L1/mu`` into E; ``Y = X - E + L1/mu`` on the way."""
-    pool.map(
-        lambda b: shrink_residual_rows(X[b], GF[b], L1[b], mu, E[b], Y[b]), row_blocks(len(X))
-    )
+    pool.over_rows(shrink_residual_rows, (X, GF, L1, E, Y), mu)
 
 
-def update_nonnegative(
-    G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float
-) -> np.ndarray:
+def update_nonnegative(G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float) -> np.ndarray:
     """Do line 11: ``H = max(G + L2/mu - (lambda/mu) L G, 0)``."""
     return np.maximum(G + L2 / mu - (lam / mu) * LG, 0)
 
@@ -114,7 +108,7 @@ def update_indicator(
         wide = N[block].astype(np.float64, copy=False)
         return wide.T @ wide
 
-    gram = np.sum(pool.map(one, row_blocks(len(N))), axis=0)
+    gram = np.sum(pool.map(one, row_blocks(*Y.shape)), axis=0)
     return procrustes(N, gram)
 
 
@@ -195,9 +189,9 @@ def _ascend(
 
     def one(block: slice) -> tuple[float, float]:
         np.matmul(G[block], F, out=GF[block])
-        return ascend_multiplier_rows(X[block], GF[block], E[block], mu, L1[block])
+        return ascend_multiplier_rows(X[block], GF[block], E[block], L1[block], mu)
 
-    parts = pool.map(one, row_blocks(len(X)))
+    parts = pool.map(one, row_blocks(*X.shape))
     return sum(p[0] for p in parts), sum(p[1] for p in parts) ** 0.5
 
 

@@ -6,12 +6,14 @@ round ones; ``nndsvd`` is the paper's non-negative SVD.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
-from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
@@ -32,22 +34,25 @@ def indicator(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarra
 
 
 def by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Number the clusters by size, largest first, so that runs and row orders agree."""
+    """Renumber the clusters by size, largest first, so that runs and row orders agree."""
     order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
     rank = np.empty(n_clusters, dtype=np.intp)
     rank[order] = np.arange(n_clusters)
     return rank[labels]
 
 
-def kmeans_labels(
-    X: np.ndarray, n_clusters: int, random_state: np.random.RandomState
-) -> np.ndarray:
+def kmeans_labels(X: np.ndarray, n_clusters: int, random_state: np.random.RandomState) -> np.ndarray:
     """Cluster rows by k-means, best of several starts."""
+    from sklearn.cluster import KMeans  # slow to import, and needed by fit only
+
     model = KMeans(n_clusters, n_init=KMEANS_STARTS, random_state=random_state)
-    return by_size(model.fit_predict(X), n_clusters)
+    with warnings.catch_warnings():
+        # Fewer distinct points than clusters: the estimator says so after its repair.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return by_size(model.fit_predict(X), n_clusters)
 
 
-def simplex_graph(neighbors: Neighbors, n_neighbors: int) -> sp.csr_array:
+def simplex_graph(neighbors: Neighbors, n_neighbors: int, n_columns: int | None = None) -> sp.csr_array:
     """Solve the column problem of f-SMRMF on squared distances, with k neighbours each; row j is z_j."""
     distances = np.ascontiguousarray(neighbors.squared[:, : n_neighbors + 1])
     n, width = distances.shape
@@ -56,7 +61,7 @@ def simplex_graph(neighbors: Neighbors, n_neighbors: int) -> sp.csr_array:
     indptr = np.arange(0, n * width + 1, width)
     outside = np.full(n, np.inf, distances.dtype)
     solve_columns(indptr, distances.ravel(), delta, outside, z, np.empty_like(delta))
-    return neighbor_graph(neighbors.indices[:, :width], z.reshape(n, width))
+    return neighbor_graph(neighbors.indices[:, :width], z.reshape(n, width), n_columns)
 
 
 def spectral_labels(
@@ -87,7 +92,10 @@ def _join_components(X: np.ndarray, W: sp.csr_array, limit: int, pool: Pool) -> 
     n_components, component = connected_components(W, directed=False)
     while n_components > limit:
         smallest = np.argmin(np.bincount(component))
-        inside, outside = np.flatnonzero(component == smallest), np.flatnonzero(component != smallest)
+        inside, outside = (
+            np.flatnonzero(component == smallest),
+            np.flatnonzero(component != smallest),
+        )
         nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
         ties = np.full(len(inside), W.data.mean(), W.dtype)
         bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)

@@ -1,0 +1,1 @@
+"""Pure numerical functions; each opens with the problem it solves."""

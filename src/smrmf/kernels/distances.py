@@ -80,4 +80,4 @@ def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
         squared[rows, np.arange(block.start, block.stop)] = np.inf
         return np.partition(squared, k - 1, axis=1)[:, k - 1]
 
-    return np.concatenate(pool.map(one, row_blocks(len(G))))
+    return np.concatenate(pool.map(one, row_blocks(len(G), len(H))))

@@ -63,11 +63,13 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
     available = len(X) - (queries is None)
     size = min(n_neighbors + SPARE_CANDIDATES, available)
 
+    tiles = [slice(t, t + TILE_COLUMNS) for t in range(0, len(points), TILE_COLUMNS)]
+
     def one(block):
         rows = searched[block]
         best = np.full((len(rows), size), np.inf, X.dtype)
         index = np.zeros((len(rows), size), np.intp)
-        for tile in row_blocks(len(points), TILE_COLUMNS):
+        for tile in tiles:
             products = rows @ points[tile].T
             _keep_smallest(products, norms[tile], tile.start, own + block.start, best, index)
         exact = np.empty_like(best)
@@ -76,7 +78,7 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
         order = np.lexsort((index, exact))[:, :n_neighbors]
         return np.take_along_axis(index, order, 1), np.take_along_axis(exact, order, 1)
 
-    parts = pool.map(one, row_blocks(len(searched)))
+    parts = pool.map(one, row_blocks(len(searched), TILE_COLUMNS))
     return Neighbors(np.concatenate([i for i, _ in parts]), np.concatenate([d for _, d in parts]))
 
 
@@ -124,6 +126,6 @@ class Laplacian:
         W = self.W
         self._pool.map(
             lambda b: _laplacian_rows(W.indptr, W.indices, W.data, self.degrees, b.start, G, out[b]),
-            row_blocks(len(G), 2048),
+            row_blocks(len(G), 8 * G.shape[1]),
         )
         return out

@@ -13,8 +13,6 @@ from smrmf._compile import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 
 MAX_NEWTON_STEPS = 100
-# Blocks of whole n x n rows are wide, so fewer of them than usual stay in cache.
-BALL_BLOCK_ROWS = 64
 
 
 @kernel
@@ -66,6 +64,23 @@ def simplex_threshold(y, radius, active, waiting):
 
 
 @kernel
+def project_row(row, radius, active, waiting, out):
+    """Project ``row`` (overwritten) on the simplex, into ``out``; return the largest change of ``out``."""
+    largest = row[0]
+    for i in range(1, row.shape[0]):
+        largest = max(largest, row[i])
+    for i in range(row.shape[0]):
+        row[i] -= largest
+    theta = simplex_threshold(row, radius, active, waiting)
+    change = 0.0
+    for i in range(row.shape[0]):
+        z = max(row[i] - theta, 0.0)
+        change = max(change, abs(z - out[i]))
+        out[i] = z
+    return change
+
+
+@kernel
 def project_simplex_rows(Y, radius, out):
     """Project each row of ``Y`` on the simplex of that radius, into ``out`` (which may be ``Y``)."""
     n = Y.shape[1]
@@ -73,20 +88,15 @@ def project_simplex_rows(Y, radius, out):
     active = np.empty(n, Y.dtype)
     waiting = np.empty(n, Y.dtype)
     for r in range(Y.shape[0]):
-        largest = Y[r, 0]
-        for i in range(1, n):
-            largest = max(largest, Y[r, i])
         for i in range(n):
-            row[i] = Y[r, i] - largest
-        theta = simplex_threshold(row, radius, active, waiting)
-        for i in range(n):
-            out[r, i] = max(row[i] - theta, 0.0)
+            row[i] = Y[r, i]
+        project_row(row, radius, active, waiting, out[r])
 
 
 def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
     """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
-    out = np.empty_like(Y)
-    pool.map(lambda b: project_simplex_rows(Y[b], Y.dtype.type(radius), out[b]), row_blocks(len(Y)))
+    out = np.zeros_like(Y)
+    pool.map(lambda b: project_simplex_rows(Y[b], Y.dtype.type(radius), out[b]), row_blocks(*Y.shape))
     return out
 
 
@@ -119,7 +129,7 @@ def _sum_blocks(pass_over, P, Q, n_groups, pool):
         pass_over(P[block], Q[block], first, second)
         return first, second
 
-    return pool.map(one, row_blocks(len(P), BALL_BLOCK_ROWS))
+    return pool.map(one, row_blocks(*P.shape))
 
 
 def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
@@ -132,7 +142,11 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     """
     n_groups = P.shape[1]
     parts = _sum_blocks(
-        lambda p, q, total, top: _absolute_column_totals(p, q, weight, total, top), P, Q, n_groups, pool
+        lambda p, q, total, top: _absolute_column_totals(p, q, weight, total, top),
+        P,
+        Q,
+        n_groups,
+        pool,
     )
     totals = np.sum([t for t, _ in parts], axis=0)
     largest = np.max([m for _, m in parts], axis=0)
@@ -140,6 +154,7 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         return np.full(n_groups, np.inf)
     level = largest.copy() if warm is None else np.minimum(warm, largest)
     live = np.ones(n_groups, dtype=bool)
+    last_counts = np.zeros(n_groups)
     for _ in range(MAX_NEWTON_STEPS):
         at = level
         parts = _sum_blocks(
@@ -151,8 +166,9 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         alive = totals > theta
         # A group that comes back to life has no level yet, so it restarts from zero.
         updated = np.where(alive & live, np.clip((sums - theta) / counts, 0.0, largest), 0.0)
-        settled = np.array_equal(alive, live) and np.allclose(updated, level, rtol=1e-14, atol=0.0)
-        level, live = updated, alive
+        # The same entries above their levels as last time: the equations are solved.
+        settled = np.array_equal(alive, live) and np.array_equal(counts, last_counts)
+        level, live, last_counts = updated, alive, counts
         if settled:
             break
     return level
@@ -176,7 +192,11 @@ def _column_squares(P, Q, weight, squares, unused):
 def l12_factors(P, Q, weight, radius, pool: Pool = SERIAL):
     """Find the factors that scale the columns of ``Y = P + weight Q`` into the l1,2 ball."""
     parts = _sum_blocks(
-        lambda p, q, squares, unused: _column_squares(p, q, weight, squares, unused), P, Q, P.shape[1], pool
+        lambda p, q, squares, unused: _column_squares(p, q, weight, squares, unused),
+        P,
+        Q,
+        P.shape[1],
+        pool,
     )
     norms = np.sqrt(np.sum([s for s, _ in parts], axis=0))
     if norms.sum() <= radius:

@@ -19,7 +19,7 @@ def shrink_l21(B, threshold):
 
 
 @kernel
-def shrink_residual_rows(X, GF, multiplier, mu, E, Y):
+def shrink_residual_rows(X, GF, multiplier, E, Y, mu):
     """Do line 9 of Algorithm 1 on a block of rows: E, and with it ``Y = X - E + Lambda_1 / mu``.
 
     ``E = shrink(B, 1/mu)`` with ``B = X - GF + Lambda_1/mu``. ``Y`` may be the array of ``GF``.
@@ -39,7 +39,7 @@ def shrink_residual_rows(X, GF, multiplier, mu, E, Y):
 
 
 @kernel
-def ascend_multiplier_rows(X, GF, E, mu, multiplier):
+def ascend_multiplier_rows(X, GF, E, multiplier, mu):
     """Do ``Lambda_1 += mu (X - GF - E)`` on a block; return its loss and squared infeasibility."""
     loss = 0.0
     infeasible = 0.0

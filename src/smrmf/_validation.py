@@ -1,0 +1,146 @@
+"""What parameters may be, written as data, and the checks of the data itself.
+
+Every refusal is one sentence: the value, the limit, the way out.
+"""
+
+from __future__ import annotations
+
+import numbers
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter has a value or a type that it cannot have."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A finite number within limits; ``above`` leaves its lower limit out."""
+
+    low: float | None = None
+    high: float | None = None
+    above: bool = False
+    integer: bool = False
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is such a number."""
+        kind = numbers.Integral if self.integer else numbers.Real
+        if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
+            return False
+        number = float(value)
+        too_low = self.low is not None and (number <= self.low if self.above else number < self.low)
+        too_high = self.high is not None and number > self.high
+        return bool(np.isfinite(number)) and not too_low and not too_high
+
+    def __str__(self) -> str:
+        noun = "an integer" if self.integer else "a number"
+        limits = []
+        if self.low is not None:
+            limits.append(f"above {self.low:g}" if self.above else f"of at least {self.low:g}")
+        if self.high is not None:
+            limits.append(f"at most {self.high:g}")
+        return " ".join([noun, " and ".join(limits)]).strip()
+
+
+@dataclass(frozen=True)
+class Word:
+    """One of some words."""
+
+    options: tuple[str, ...]
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is one of the words."""
+        return isinstance(value, str) and value in self.options
+
+    def __str__(self) -> str:
+        return " or ".join(repr(option) for option in self.options)
+
+
+@dataclass(frozen=True)
+class Thing:
+    """An instance of some types, described in words."""
+
+    types: tuple[type, ...]
+    words: str
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is an instance."""
+        return isinstance(value, self.types)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+Rule = Number | Word | Thing
+ARRAY = Thing((np.ndarray,), "an array")
+NOTHING = Thing((type(None),), "None")
+RANDOM_STATE = Thing((type(None), np.random.RandomState), "None, a RandomState")
+
+
+def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, Iterable[Rule]]) -> None:
+    """Refuse the first parameter that none of its rules accepts."""
+    for name, allowed in rules.items():
+        value = values[name]
+        if not any(rule.accepts(value) for rule in allowed):
+            wanted = " or ".join(str(rule) for rule in allowed)
+            raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
+
+
+def finite_array(estimator: Any, X: Any) -> np.ndarray | sp.csr_array:
+    """Return X as a float array or CSR matrix; say where it is not finite."""
+    X = check_array(
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        order="C",
+        ensure_all_finite=False,
+        estimator=estimator,
+        input_name="X",
+    )
+    values = X.data if sp.issparse(X) else X
+    # One cheap sum tells almost always that all is well.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspect = not np.isfinite(values.sum())
+    if suspect and not np.isfinite(values).all():
+        wrong = sp.coo_array(X) if sp.issparse(X) else None
+        where = np.argwhere(~np.isfinite(values))
+        if wrong is not None:
+            row, column = wrong.row[where[0, 0]], wrong.col[where[0, 0]]
+        else:
+            row, column = where[0]
+        name = "NaN" if np.isnan(values[tuple(where[0])]) else "infinity"
+        raise ValueError(
+            f"Input X contains {name} at row {row}, column {column} ({len(where)} such values in all): "
+            "remove these rows, or fill them first, for instance with sklearn.impute.SimpleImputer."
+        )
+    return X
+
+
+def available_bytes() -> int:
+    """Return how much memory this machine can give now, or at least how much it has."""
+    try:
+        pages = os.sysconf("SC_AVPHYS_PAGES")
+        with open("/proc/meminfo") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable"):
+                    return int(line.split()[1]) * 1024
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return np.iinfo(np.int64).max  # unknown: let the allocation itself decide
+
+
+def check_memory(name: str, needed: int, what: str, way_out: str) -> None:
+    """Refuse work whose arrays would not fit, before any of them is made."""
+    available = available_bytes()
+    if needed > available:
+        raise MemoryError(
+            f"{name} needs {what}, {needed / 2**30:,.1f} GiB, but only {available / 2**30:,.1f} GiB "
+            f"are available; {way_out}."
+        )

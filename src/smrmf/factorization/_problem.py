@@ -1,0 +1,151 @@
+"""From data and parameters to the numbers the loop needs: sizes, start, and scale-free weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smrmf._parallel import Pool
+from smrmf._validation import ParameterError
+from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.factorization._loop import least_squares_basis
+from smrmf.factorization._start import indicator, kmeans_labels, nndsvd, spectral_labels
+from smrmf.kernels.graphs import Neighbors
+
+DEFAULT_NEIGHBORS = 10
+# The first penalty in units of one over the typical residual: large enough that the loop refines
+# its start instead of forgetting it.
+PENALTY_PER_RESIDUAL = 10.0
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The whole numbers of a problem, checked against each other."""
+
+    n_samples: int
+    n_clusters: int
+    n_neighbors: int
+    n_exemplars: int
+
+    @classmethod
+    def from_parameters(
+        cls, n_samples: int, n_clusters: int, n_neighbors: int | str, exemplars: float
+    ) -> Sizes:
+        """Resolve words and fractions; refuse what does not fit the data."""
+        n = n_samples
+        if n < max(n_clusters, 2):
+            raise ParameterError(
+                f"n_clusters={n_clusters} needs at least {max(n_clusters, 2)} points, but X has "
+                f"n_samples={n}: give more points or ask for fewer clusters."
+            )
+        if isinstance(n_neighbors, str):
+            wanted = DEFAULT_NEIGHBORS if n_neighbors == "auto" else int(np.sqrt(n))
+            n_neighbors = min(wanted, n - 1)
+        elif n_neighbors >= n:
+            raise ParameterError(
+                f"n_neighbors={n_neighbors} must be less than n_samples={n}: a point is not its own "
+                "neighbour; lower n_neighbors or use 'auto'."
+            )
+        if isinstance(exemplars, float | np.floating):
+            # A share never leaves a cluster without an exemplar.
+            count = min(max(round(exemplars * n), n_clusters, 1), n)
+        elif exemplars > n:
+            raise ParameterError(
+                f"exemplars={exemplars} is more than n_samples={n}: ask for at most {n}, or for a "
+                "share between 0 and 1."
+            )
+        else:
+            count = int(exemplars)
+        return cls(n, n_clusters, int(n_neighbors), count)
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The scale of the data and the weights of the scaled problem.
+
+    The loop runs on ``X / scale``. With an automatic penalty the scale makes ``||X||_F = sqrt(c)``, which
+    gives the three terms of the G step about equal weight for data of any unit and any number of
+    points; with the paper's fixed penalty it is one.
+    """
+
+    scale: float
+    lam: float
+    mu: float
+
+    @classmethod
+    def from_start(
+        cls,
+        X: np.ndarray,
+        G: np.ndarray,
+        manifold_weight: float | str,
+        penalty: float | str,
+        pool: Pool,
+    ) -> Weights:
+        """Measure the residuals of the start and set what is left to the library."""
+        n, c = G.shape
+        norm = float(np.linalg.norm(X))
+        residuals = np.linalg.norm(X - G @ least_squares_basis(G, X, pool), axis=1)
+        # Points that fit exactly must not make the penalty infinite.
+        typical = max(float(np.median(residuals)), 1e-6 * norm / np.sqrt(n)) or 1.0
+        # The trace is bounded by about c while the loss grows with n: their ratio is the unit.
+        lam = typical * n / c if isinstance(manifold_weight, str) else float(manifold_weight)
+        if not isinstance(penalty, str):
+            return cls(1.0, lam, float(penalty))
+        scale = norm / np.sqrt(c) if norm > 0 else 1.0
+        return cls(scale, lam / scale, PENALTY_PER_RESIDUAL * scale / typical)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """All that an affinity may need to know."""
+
+    X: np.ndarray
+    sizes: Sizes
+    neighbors: Neighbors
+    weights: Weights
+    pool: Pool
+
+    def neighborhoods(self, rule: Any, where: str, n_exemplars: int | None) -> Neighborhoods:
+        """Return how exemplars and their neighbourhoods are chosen."""
+        k = self.sizes.n_neighbors
+        lists = self.neighbors.indices[:, :k] if where == "input" else None
+        return Neighborhoods(n_exemplars, k, rule, lists)
+
+
+def start_indicator(
+    init: Any,
+    X: np.ndarray,
+    reduced: np.ndarray,
+    neighbors: Neighbors,
+    sizes: Sizes,
+    random_state: np.random.RandomState,
+    pool: Pool,
+) -> np.ndarray:
+    """Return the first G for a named start or a given array."""
+    n, c = sizes.n_samples, sizes.n_clusters
+    if isinstance(init, str) and init == "nndsvd":
+        if X.min() < 0:
+            raise ParameterError(
+                f"init='nndsvd' needs data without negative values, but the smallest is {X.min():g}: "
+                "use init='spectral' or scale the features to [0, 1]."
+            )
+        if c > min(X.shape):
+            raise ParameterError(
+                f"init='nndsvd' needs n_clusters={c} to be at most min(n_samples, n_features)="
+                f"{min(X.shape)}: use init='spectral'."
+            )
+        return nndsvd(X, c)
+    if isinstance(init, str):
+        if init == "kmeans":
+            labels = kmeans_labels(reduced, c, random_state)
+        else:
+            labels = spectral_labels(reduced, neighbors, sizes.n_neighbors, c, random_state, pool)
+        return indicator(labels, c, X.dtype)
+    if init.shape != (n, c) or not np.isfinite(init).all():
+        raise ParameterError(
+            f"init has shape {init.shape}, but must be a finite array of shape (n_samples, n_clusters)"
+            f"=({n}, {c})."
+        )
+    return np.ascontiguousarray(init, dtype=X.dtype)

@@ -1,0 +1,226 @@
+"""SMRMF, the paper's full model, with its ablations -Euc and -NS."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+
+from smrmf._validation import NOTHING, Number, ParameterError, Rule, Word, check_memory
+from smrmf.factorization._affinity import AbstractAffinity, RowSparseAffinity
+from smrmf.factorization._balls import AbstractBall, L1InfBall, L12Ball, WholeSpace
+from smrmf.factorization._base import AUTO, ManifoldFactorization
+from smrmf.factorization._problem import Problem, Sizes
+from smrmf.factorization._recipes import (
+    BANDWIDTHS,
+    DISSIMILARITIES,
+    NEIGHBORHOODS,
+    PAPER_SETTINGS,
+    make_dissimilarity,
+    scaled_selection_weight,
+)
+
+# D, Z, C and the multiplier; A2DM2 needs one more.
+DENSE_ARRAYS = 5
+
+
+class SMRMF(ManifoldFactorization):
+    """Selective manifold regularised factorisation: learn the graph, keep its best neighbourhoods.
+
+    Solves (3.3) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta <D, Z>`` with G
+    non-negative and orthonormal, the columns of Z on the simplex and Z row-sparse: few points, the
+    exemplars, represent all others, and only their neighbourhoods regularise G. It holds five
+    n x n arrays; for more than some ten thousand points take :class:`FastSMRMF`.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c, the rank of the factorisation.
+    exemplars : float or int, default=0.1
+        How many exemplars Z may have and are ranked: a share of the points (at least one per
+        cluster) or a count. It is the radius tau of the ball.
+    n_neighbors : int, "auto" or "sqrt", default="auto"
+        Neighbours of an exemplar in the graph, and of a point in the bandwidths; "auto" is 10 (fewer
+        for tiny data), "sqrt" the paper's square root of the number of points.
+    manifold_weight : float or "auto", default="auto"
+        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
+        weigh about as much as the loss whatever the unit and the number of points.
+    selection_weight : float or "auto", default="auto"
+        Weight beta of the representation. Its ratio to lambda says how much the clusters found so
+        far count against the input space; "auto" gives both about the same say.
+    dissimilarity : {"kernel", "euclidean", "sqeuclidean"}, default="kernel"
+        What Z minimises: minus the adaptive Gaussian kernel, distances over the largest one (the
+        paper's -Euc), or squared distances over their local mean.
+    selection : {"linf", "l2"} or None, default="linf"
+        Norm of the rows of Z in the ball. With "linf" tau counts exemplars; "l2" needs tau of at
+        least sqrt(n); None drops the constraint and uses all of Z as the graph (the paper's -NS).
+    neighborhoods : {"affinity", "input"}, default="affinity"
+        Neighbours of an exemplar: the largest entries of its row of Z, or its nearest points.
+    bandwidth : {"distance", "squared-distance"}, default="distance"
+        Kernel width: distance to the k-th neighbour, or its square, which suits points of unit norm
+        only (the paper's choice for real data).
+    exemplar_rule : {"mass", "norm"}, default="mass"
+        How exemplars are ranked: by the mass they represent (in the result: inside their cluster,
+        every cluster having its share), or by the L2 norm of their row of Z (the paper).
+    init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
+            default="spectral"
+        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+    penalty : float or "auto", default="auto"
+        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+    penalty_growth : float, default=1.05
+        Growth rho of the penalty per iteration.
+    max_iter : int, default=1000
+        At most so many iterations.
+    tol : float, default=1e-4
+        Relative change of the objective at which to stop, once the constraints hold.
+    random_state : int, RandomState or None, default=None
+        Seed of the start. The loop itself is deterministic.
+    n_jobs : int or None, default=-1
+        Threads; the result does not depend on it.
+    freeze_tol : float, default=0
+        Z and C are left alone for good once no entry changes by more; the paper uses 1e-5 from 2000
+        points on.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of every point, consecutive from 0.
+    components_ : array of shape (n_clusters, n_features)
+        The basis F.
+    embedding_ : array of shape (n_samples, n_clusters)
+        The orthonormal indicator G.
+    exemplar_indices_ : array
+        Exemplars, best first.
+    exemplar_scores_ : array
+        Their scores under ``exemplar_rule``.
+    affinity_ : CSR matrix of shape (n_samples, n_samples)
+        The symmetrised neighbourhoods of the exemplars, the graph of the last iteration.
+    representation_ : array of shape (n_samples, n_samples)
+        Z: entry (i, j) is how much point i represents point j; columns sum to one.
+    objective_ : float
+        Last value of the objective.
+    objective_history_ : array of shape (n_iter_,)
+        Its value after each iteration.
+    n_iter_ : int
+        Iterations done.
+    converged_ : bool
+        Whether the objective settled with the constraints holding.
+    n_features_in_ : int
+        Features seen by ``fit``.
+    feature_names_in_ : array
+        Their names, if all are strings.
+
+    References
+    ----------
+    Mani, Domeniconi, Griva: Unsupervised selective manifold regularized matrix factorization,
+    arXiv 2010.09936.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_blobs
+    >>> from smrmf import SMRMF
+    >>> X, _ = make_blobs(60, centers=3, random_state=0, cluster_std=0.5)
+    >>> model = SMRMF(n_clusters=3, exemplars=3, random_state=0).fit(X)
+    >>> sorted(int(label) for label in model.labels_[model.exemplar_indices_])
+    [0, 1, 2]
+    """
+
+    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
+        "selection_weight": (Number(0, above=True), AUTO),
+        "dissimilarity": (DISSIMILARITIES,),
+        "selection": (Word(("linf", "l2")), NOTHING),
+        "neighborhoods": (NEIGHBORHOODS,),
+        "bandwidth": (BANDWIDTHS,),
+        "freeze_tol": (Number(0),),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        exemplars: float = 0.1,
+        n_neighbors: int | str = "auto",
+        manifold_weight: float | str = "auto",
+        selection_weight: float | str = "auto",
+        dissimilarity: str = "kernel",
+        selection: str | None = "linf",
+        neighborhoods: str = "affinity",
+        bandwidth: str = "distance",
+        exemplar_rule: str = "mass",
+        init: str | np.ndarray = "spectral",
+        penalty: float | str = "auto",
+        penalty_growth: float = 1.05,
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+        freeze_tol: float = 0.0,
+    ) -> None:
+        super().__init__(
+            n_clusters=n_clusters,
+            exemplars=exemplars,
+            n_neighbors=n_neighbors,
+            manifold_weight=manifold_weight,
+            exemplar_rule=exemplar_rule,
+            init=init,
+            penalty=penalty,
+            penalty_growth=penalty_growth,
+            max_iter=max_iter,
+            tol=tol,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+        self.selection_weight = selection_weight
+        self.dissimilarity = dissimilarity
+        self.selection = selection
+        self.neighborhoods = neighborhoods
+        self.bandwidth = bandwidth
+        self.freeze_tol = freeze_tol
+
+    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
+        n, smallest = sizes.n_samples, int(np.ceil(np.sqrt(sizes.n_samples)))
+        if self.selection == "l2" and sizes.n_exemplars < smallest:
+            raise ParameterError(
+                f"selection='l2' cannot have exemplars={self.exemplars!r}, a radius of "
+                f"{sizes.n_exemplars}: columns of Z that sum to one have row norms of at least "
+                f"sqrt(n_samples) in all; use exemplars={smallest} or more, or selection='linf'."
+            )
+        check_memory(
+            "SMRMF",
+            DENSE_ARRAYS * n * n * dtype.itemsize,
+            f"{DENSE_ARRAYS} arrays of {n} x {n}",
+            "use FastSMRMF, whose memory grows with n_samples only",
+        )
+
+    def _ball(self, radius: float) -> AbstractBall:
+        if self.selection is None:
+            return WholeSpace()
+        return L1InfBall(radius) if self.selection == "linf" else L12Ball(radius)
+
+    def _affinity(self, problem: Problem) -> AbstractAffinity:
+        count = problem.sizes.n_exemplars
+        dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
+        return RowSparseAffinity(
+            dissimilarity,
+            self._ball(float(count)),
+            problem.neighborhoods(
+                self.exemplar_rule, self.neighborhoods, None if self.selection is None else count
+            ),
+            scaled_selection_weight(self.selection_weight, dissimilarity, problem),
+            self.freeze_tol,
+        )
+
+    @classmethod
+    def paper_settings(cls) -> dict[str, Any]:
+        """Return the paper's parameters.
+
+        It tunes ``manifold_weight`` and ``selection_weight`` over 1e-3 ... 1 with labels.
+        """
+        return PAPER_SETTINGS | {
+            "manifold_weight": 0.1,
+            "selection_weight": 0.1,
+            "dissimilarity": "kernel",
+            "neighborhoods": "affinity",
+            "bandwidth": "squared-distance",
+        }

@@ -1,0 +1,95 @@
+"""The n x n steps of SMRMF, (4.12) and (4.13), and of its start A2DM2, on blocks of rows of Zt.
+
+Z is stored transposed: its simplex vectors are rows here, and the groups of its ball are columns. A
+projection on the ball is one factor and one cap per group (:mod:`smrmf.factorization._balls`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf._compile import kernel
+from smrmf.kernels.projections import project_row
+
+
+@kernel
+def shrunk(y, factor, cap):
+    """Scale and clip one entry."""
+    return min(max(factor * y, -cap), cap)
+
+
+@kernel
+def z_rows(D, C, multiplier, Z, beta, mu):
+    """Do (4.12), ``Z = P_simplex(C - (Lambda_3 + beta D-hat) / mu)``; return its largest change."""
+    n = D.shape[1]
+    row = np.empty(n, D.dtype)
+    active = np.empty(n, D.dtype)
+    waiting = np.empty(n, D.dtype)
+    change = 0.0
+    for j in range(D.shape[0]):
+        for i in range(n):
+            row[i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
+        change = max(change, project_row(row, 1.0, active, waiting, Z[j]))
+    return change
+
+
+@kernel
+def c_rows(Z, C, multiplier, factor, cap, scale, mu):
+    """Do (4.13), ``C = P_ball(Z + Lambda_3 / mu)``, and ``Lambda_3 += mu (Z - C)``; return C's change."""
+    change = 0.0
+    for j in range(Z.shape[0]):
+        for i in range(Z.shape[1]):
+            c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
+            change = max(change, abs(c - C[j, i]))
+            multiplier[j, i] += mu * (Z[j, i] - c)
+            C[j, i] = c
+    return change
+
+
+@kernel
+def hat_z_rows(D, C, multiplier, Z, from_c, factor, cap, scale, mu, delta):
+    """Do ``Z = P_simplex((mu C-hat - Lambda-hat - D) / (mu + delta))`` of A2DM2; return its change.
+
+    C-hat is C after a restart, else the shrunken multiplier.
+    """
+    n = D.shape[1]
+    row = np.empty(n, D.dtype)
+    active = np.empty(n, D.dtype)
+    waiting = np.empty(n, D.dtype)
+    change = 0.0
+    for j in range(D.shape[0]):
+        for i in range(n):
+            ahead = C[j, i] if from_c else scale * shrunk(multiplier[j, i], factor[i], cap[i])
+            row[i] = (mu * ahead - multiplier[j, i] - D[j, i]) / (mu + delta)
+        change = max(change, project_row(row, 1.0, active, waiting, Z[j]))
+    return change
+
+
+@kernel
+def residual_rows(Z, C, multiplier, from_c, hat_factor, hat_cap, hat_scale, factor, cap, scale, mu):
+    """Measure ``||Z - C_new||^2 + ||C_new - C-hat||^2``, the gap Z - C_new and the change of C."""
+    squares = 0.0
+    gap = 0.0
+    change = 0.0
+    for j in range(Z.shape[0]):
+        for i in range(Z.shape[1]):
+            ahead = C[j, i]
+            if not from_c:
+                ahead = hat_scale * shrunk(multiplier[j, i], hat_factor[i], hat_cap[i])
+            c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
+            squares += (Z[j, i] - c) ** 2 + (c - ahead) ** 2
+            gap = max(gap, abs(Z[j, i] - c))
+            change = max(change, abs(c - C[j, i]))
+    return squares, gap, change
+
+
+@kernel
+def accept_rows(Z, C, multiplier, last, factor, cap, scale, mu, momentum):
+    """Store C and ``Lambda = Lambda-hat + mu (Z - C)``, and extrapolate Lambda-hat."""
+    for j in range(Z.shape[0]):
+        for i in range(Z.shape[1]):
+            c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
+            ascended = multiplier[j, i] + mu * (Z[j, i] - c)
+            multiplier[j, i] = ascended + momentum * (ascended - last[j, i])
+            last[j, i] = ascended
+            C[j, i] = c
