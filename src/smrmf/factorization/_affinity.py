@@ -107,7 +107,7 @@ class RowSparseAffinity(AbstractAffinity):
         return RowSparseState(D, start.Z, start.C, start.spare)
 
     def graph(self, state: RowSparseState) -> sp.csr_array:
-        return self.neighborhoods.graph(state.Z)
+        return self.neighborhoods.graph(state.Z, state.D)
 
     def update(
         self, state: RowSparseState, G: np.ndarray, H: np.ndarray, lam: float, mu: float

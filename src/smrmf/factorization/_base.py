@@ -318,8 +318,9 @@ class ManifoldFactorization(
 
     def _weights_of(self, X: Any) -> sp.csr_array:
         check_is_fitted(self)
+        checked = finite_array(self, X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        data = _dense(type(self).__name__, finite_array(self, X)).astype(self._fit_data.dtype)
+        data = _dense(type(self).__name__, checked).astype(self._fit_data.dtype)
         data /= self._magnitude
         with thread_pool(self.n_jobs) as pool:
             return neighbor_weights(self._fit_data, data, self._fit_neighbors, pool)

@@ -18,6 +18,7 @@ from smrmf.kernels.columns import latent_kernel_lists, latent_squared_lists
 from smrmf.kernels.distances import (
     latent_kth_squared,
     neighbor_bandwidth,
+    over_bandwidth,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
@@ -139,10 +140,8 @@ class KernelDissimilarity(AbstractDissimilarity):
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
     ) -> np.ndarray:
         assert widths is not None
-        forward = squared_distances(H[rows], G)
-        forward /= -2 * widths[None, :] ** 2
-        backward = squared_distances(G[rows], H)
-        backward /= -2 * widths[rows, None] ** 2
+        forward = over_bandwidth(squared_distances(H[rows], G), widths[None, :])
+        backward = over_bandwidth(squared_distances(G[rows], H), widths[rows, None])
         np.exp(forward, out=forward)
         forward += np.exp(backward, out=backward)
         forward *= -0.5

@@ -28,15 +28,21 @@ def represented(Zt: Matrix, rule: Rule) -> np.ndarray:
     if sp.issparse(Zt):
         if rule == "norm":
             return np.sqrt(np.bincount(Zt.indices, Zt.data.astype(np.float64) ** 2, n))
-        return np.bincount(Zt.indices, Zt.data, n) - Zt.diagonal()
+        return np.bincount(Zt.indices, Zt.data.astype(np.float64), n) - Zt.diagonal()
     if rule == "norm":
         return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
     return Zt.sum(axis=0) - np.diagonal(Zt)
 
 
+def tie_resolution(dtype: np.dtype) -> float:
+    """Return the relative difference below which two numbers count as equal."""
+    return float(np.finfo(dtype).eps) ** 0.6
+
+
 def best_first(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the indices of the largest scores; ties go to the lower index (errata E7)."""
-    return np.argsort(-scores, kind="stable")[:count]
+    unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
+    return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
 
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
@@ -63,8 +69,8 @@ class Neighborhoods:
     rule: Rule
     neighbors: np.ndarray | None = None
 
-    def graph(self, Zt: Matrix) -> sp.csr_array:
-        """Return (Z-hat + Z-hat') / 2 without its diagonal."""
+    def graph(self, Zt: Matrix, D: np.ndarray | None = None) -> sp.csr_array:
+        """Return (Z-hat + Z-hat') / 2 without its diagonal; dense dissimilarities D settle ties."""
         if self.n_exemplars is None:
             return symmetrize(sp.csr_array(Zt))
         n = Zt.shape[0]
@@ -76,12 +82,13 @@ class Neighborhoods:
             inside &= (known[rows.row] == rows.col[:, None]).any(axis=1)
         kept = sp.csr_array((rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape)
         kept.sort_indices()
+        row = np.repeat(chosen, np.diff(kept.indptr))
+        unlikeness = np.zeros_like(kept.data) if D is None else D[kept.indices, row]
         largest = np.zeros(kept.nnz, dtype=bool)
-        keep_largest(kept.indptr, kept.data, self.n_neighbors, largest)
-        row = np.repeat(np.arange(len(chosen)), np.diff(kept.indptr))[largest]
-        return symmetrize(
-            sp.csr_array((kept.data[largest], (chosen[row], kept.indices[largest])), shape=(n, n))
-        )
+        resolution = tie_resolution(kept.dtype)
+        keep_largest(kept.indptr, kept.data, unlikeness, self.n_neighbors, resolution, largest)
+        entries = (kept.data[largest], (row[largest], kept.indices[largest]))
+        return symmetrize(sp.csr_array(entries, shape=(n, n)))
 
 
 def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
@@ -109,9 +116,11 @@ def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tup
         return chosen, scores[chosen]
     entries = sp.coo_array(Zt)
     same = (labels[entries.row] == labels[entries.col]) & (entries.row != entries.col)
-    scores = np.bincount(entries.col[same], entries.data[same], minlength=len(labels))
+    masses = entries.data[same].astype(np.float64)
+    scores = np.bincount(entries.col[same], masses, minlength=len(labels)).astype(np.float64)
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
-    chosen = chosen[np.lexsort((chosen, -scores[chosen]))]
+    chosen.sort()
+    chosen = chosen[best_first(scores[chosen], count)]
     return chosen, scores[chosen]

@@ -15,9 +15,10 @@ from smrmf.factorization._start import indicator, kmeans_labels, nndsvd, spectra
 from smrmf.kernels.graphs import Neighbors
 
 DEFAULT_NEIGHBORS = 10
-# The first penalty in units of one over the typical residual: large enough that the loop refines
-# its start instead of forgetting it.
-PENALTY_PER_RESIDUAL = 10.0
+# The first penalty, in units of one over the typical residual. A start that is a clustering is
+# refined, and a large penalty keeps the loop from forgetting it; any other start is only a direction,
+# and a small penalty lets the loop explore.
+REFINE, EXPLORE = 10.0, 0.01
 
 
 @dataclass(frozen=True)
@@ -84,17 +85,24 @@ class Weights:
         pool: Pool,
     ) -> Weights:
         """Measure the residuals of the start and set what is left to the library."""
+        # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
         n, c = G.shape
         norm = float(np.linalg.norm(X))
         residuals = np.linalg.norm(X - G @ least_squares_basis(G, X, pool), axis=1)
         # Points that fit exactly must not make the penalty infinite.
-        typical = max(float(np.median(residuals)), 1e-6 * norm / np.sqrt(n)) or 1.0
+        typical = max(float(np.median(residuals)), 1e-6 * norm / n**0.5) or 1.0
         # The trace is bounded by about c while the loss grows with n: their ratio is the unit.
         lam = typical * n / c if isinstance(manifold_weight, str) else float(manifold_weight)
         if not isinstance(penalty, str):
             return cls(1.0, lam, float(penalty))
-        scale = norm / np.sqrt(c) if norm > 0 else 1.0
-        return cls(scale, lam / scale, PENALTY_PER_RESIDUAL * scale / typical)
+        scale = norm / c**0.5 if norm > 0 else 1.0
+        strength = REFINE if is_clustering(G) else EXPLORE
+        return cls(scale, lam / scale, strength * scale / typical)
+
+
+def is_clustering(G: np.ndarray) -> bool:
+    """Tell whether every point belongs to at most one column of a non-negative G."""
+    return bool(G.min() >= 0) and bool(((G > 0).sum(axis=1) <= 1).all())
 
 
 @dataclass(frozen=True)

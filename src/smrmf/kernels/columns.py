@@ -109,12 +109,17 @@ def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
 
 
 @kernel
-def keep_largest(indptr, data, limit, keep):
-    """Mark the ``limit`` largest positive entries of each row; among equals the earlier one wins."""
+def keep_largest(indptr, data, unlikeness, limit, resolution, keep):
+    """Mark the ``limit`` largest positive entries of each row.
+
+    Entries closer than ``resolution`` are equal: a ball clips whole rows to one level, and rounding
+    must not choose among them. Among equals the less unlike one wins, then the earlier one.
+    """
     for row in range(indptr.shape[0] - 1):
         start = indptr[row]
         stop = indptr[row + 1]
-        order = np.argsort(-data[start:stop], kind="mergesort")
-        for rank in range(min(limit, stop - start)):
-            p = start + order[rank]
+        likely = np.argsort(unlikeness[start:stop], kind="mergesort")
+        rank = np.argsort(-np.rint(data[start:stop] / resolution)[likely], kind="mergesort")
+        for q in range(min(limit, stop - start)):
+            p = start + likely[rank[q]]
             keep[p] = data[p] > 0

@@ -40,9 +40,15 @@ def pair_squared_distances(X, Y, neighbors, out):
             out[i, q] = total
 
 
+def over_bandwidth(squared, bandwidth):
+    """Return the exponent ``-d^2 / (2 sigma^2)``; minus infinity where a bandwidth has vanished."""
+    with np.errstate(over="ignore"):
+        return squared / (-2 * bandwidth**2)
+
+
 def adaptive_gaussian(squared, bandwidth):
     """Evaluate (4.9), ``K_ij = exp(-d_ij^2 / (2 sigma_i^2))``: row i has its own bandwidth."""
-    return np.exp(squared / (-2 * bandwidth[:, None] ** 2))
+    return np.exp(over_bandwidth(squared, bandwidth[:, None]))
 
 
 def symmetric_kernel_dissimilarity(squared, row_bandwidth, column_bandwidth):
@@ -50,9 +56,8 @@ def symmetric_kernel_dissimilarity(squared, row_bandwidth, column_bandwidth):
 
     Values lie in [-1, 0]; a point and itself, or its duplicate, have -1.
     """
-    transposed = np.exp(squared / (-2 * column_bandwidth[None, :] ** 2))
-    np.divide(squared, -2 * row_bandwidth[:, None] ** 2, out=squared)
-    np.exp(squared, out=squared)
+    transposed = np.exp(over_bandwidth(squared, column_bandwidth[None, :]))
+    np.exp(over_bandwidth(squared, row_bandwidth[:, None]), out=squared)
     squared += transposed
     squared *= -0.5
     return squared

@@ -1,0 +1,88 @@
+"""Kernels are compiled on their first call only."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from smrmf._compile import Kernel, kernel
+from smrmf.kernels import columns, distances, graphs, projections, prox, row_sparse
+
+OFFSET = 10.0
+
+
+@kernel
+def triple(x):
+    """Multiply by three."""
+    return 3.0 * x
+
+
+@kernel
+def triple_and_shift(x):
+    return triple(x) + OFFSET
+
+
+@kernel
+def sum_of_triples(values, out):
+    for i in range(values.shape[0]):
+        out[i] = triple_and_shift(values[i]) + np.sqrt(values[i])
+
+
+def in_a_new_process(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+
+def test_import_does_not_load_numba():
+    code = "import sys, smrmf, smrmf.kernels.row_sparse; print('numba' in sys.modules)"
+    assert in_a_new_process(code).strip() == "False"
+
+
+def test_first_call_loads_numba():
+    code = (
+        "import sys, numpy as np; from smrmf.kernels.projections import project_simplex;"
+        "project_simplex(np.zeros((1, 2))); print('numba' in sys.modules)"
+    )
+    assert in_a_new_process(code).strip() == "True"
+
+
+def test_kernel_keeps_its_name_and_docstring():
+    assert triple.__name__ == "triple"
+    assert triple.__doc__ == "Multiply by three."
+    assert triple.__module__ == __name__
+
+
+def test_kernels_call_kernels_and_see_module_constants():
+    out = np.empty(3)
+    sum_of_triples(np.array([0.0, 1.0, 4.0]), out)
+    assert_array_equal(out, [10, 14, 24])
+
+
+def test_kernel_is_compiled_once():
+    assert triple.compile() is triple.compile()
+    assert triple_and_shift.compile() is triple_and_shift.compile()
+
+
+def test_first_calls_from_several_threads_agree():
+    @kernel
+    def square(x):
+        return x * x
+
+    with ThreadPoolExecutor(4) as executor:
+        assert list(executor.map(square, range(8))) == [x * x for x in range(8)]
+
+
+def test_compiled_kernel_handles_nan_and_infinity():
+    assert np.isnan(triple(np.nan))
+    assert triple(-np.inf) == -np.inf
+
+
+@pytest.mark.parametrize("module", [columns, distances, graphs, projections, prox, row_sparse])
+def test_every_kernel_of_the_library_says_what_it_does(module):
+    kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
+    assert kernels
+    assert all(one.__doc__ and one.__name__ == one.function.__name__ for one in kernels)

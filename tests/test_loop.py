@@ -1,0 +1,200 @@
+"""The loop: exact updates, constraints at the end, and Algorithm 1 as an independent oracle."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import oracle
+import pytest
+from scipy.stats import ortho_group
+from sklearn.datasets import make_blobs
+
+from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf._parallel import SERIAL
+from smrmf.factorization._affinity import FixedAffinity
+from smrmf.factorization._loop import (
+    Status,
+    factorize,
+    least_squares_basis,
+    update_error,
+    update_indicator,
+    update_nonnegative,
+)
+from smrmf.factorization._reduce import reduce_features
+from smrmf.kernels.graphs import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
+
+N_CLUSTERS = 3
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Three overlapping groups of unit-length points without negative entries."""
+    X, _ = make_blobs(45, 6, centers=3, cluster_std=2.0, random_state=1)
+    X = X - X.min(axis=0)
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+@pytest.fixture(scope="module")
+def start(points):
+    return np.random.default_rng(0).uniform(0.1, 1, (len(points), N_CLUSTERS))
+
+
+def lagrangian(X, E, F, G, H, L1, L2, L, lam, mu):
+    """Evaluate (3.5) without the terms of Z."""
+    value = np.linalg.norm(E, axis=1).sum() + lam * np.vdot(G, L @ H)
+    value += mu / 2 * np.sum((X - G @ F - E + L1 / mu) ** 2)
+    return value + mu / 2 * np.sum((G - H + L2 / mu) ** 2)
+
+
+@pytest.mark.parametrize("lam", [0.0, 0.3, 20.0])
+@pytest.mark.parametrize("mu", [0.05, 1.0, 50.0])
+def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
+    rng = np.random.default_rng(2)
+    X, (n, m), c = points, points.shape, N_CLUSTERS
+    near = nearest_neighbors(X, 5)
+    L = Laplacian(symmetrize(neighbor_graph(near.indices, np.exp(-near.squared))))
+    G = ortho_group.rvs(n, random_state=3)[:, :c]
+    F, H, E = rng.normal(size=(c, m)), rng.uniform(size=(n, c)), rng.normal(size=(n, m))
+    L1, L2 = rng.normal(size=(n, m)), rng.normal(size=(n, c))
+    for _ in range(5):
+        values = [lagrangian(X, E, F, G, H, L1, L2, L, lam, mu)]
+        Y = G @ F
+        update_error(X, Y, L1, mu, E, Y, SERIAL)
+        values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
+        F = least_squares_basis(G, Y, SERIAL)
+        values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
+        H = update_nonnegative(G, L @ G, L2, lam, mu)
+        values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
+        G = update_indicator(H, L @ H, L2, Y, F, lam, mu, SERIAL)
+        values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
+        rises = np.diff(values)
+        assert (rises <= 1e-9 * np.abs(values[0])).all(), rises
+        L1 += mu * (X - G @ F - E)
+        L2 += mu * (G - H)
+
+
+PAPER = {"lam": 0.1, "beta": 0.05, "mu": 0.1, "rho": 1.05}
+
+
+@pytest.mark.parametrize("iterations", [1, 25, 120])
+@pytest.mark.parametrize("bandwidth", ["distance", "squared-distance"])
+def test_smrmf_follows_algorithm_1(points, start, iterations, bandwidth):
+    exemplars, k = 5, 6
+    learner = oracle.RowSparse(points.T, exemplars, k, PAPER["beta"], bandwidth == "squared-distance")
+    history, F, G, _ = oracle.algorithm_1(
+        points.T, start, learner, exemplars, k, PAPER["lam"], PAPER["mu"], PAPER["rho"], iterations
+    )
+    model = run(SMRMF, points, start, iterations, exemplars, k, bandwidth=bandwidth)
+    np.testing.assert_allclose(model.objective_history_, history, rtol=1e-6)
+    np.testing.assert_allclose(model.embedding_, G, atol=1e-5)
+    np.testing.assert_allclose(model.components_, F.T, atol=1e-5)
+
+
+@pytest.mark.parametrize("iterations", [1, 25, 120])
+@pytest.mark.parametrize("delta", [0.3, 5.0])
+def test_fast_smrmf_follows_algorithm_1(points, start, iterations, delta):
+    exemplars, k = 5, 6
+    learner = oracle.ClosedForm(points.T, k, PAPER["beta"], delta, False)
+    history, _, G, _ = oracle.algorithm_1(
+        points.T, start, learner, exemplars, k, PAPER["lam"], PAPER["mu"], PAPER["rho"], iterations
+    )
+    model = run(FastSMRMF, points, start, iterations, exemplars, k, smoothness=delta, dissimilarity="kernel")
+    np.testing.assert_allclose(model.objective_history_, history, rtol=1e-6)
+    np.testing.assert_allclose(model.embedding_, G, atol=1e-5)
+    # Every column is certified, so the lists give what whole columns give.
+    np.testing.assert_allclose(model.representation_.toarray(), learner.Z, atol=1e-6)
+
+
+def run(kind, X, start, iterations, exemplars, k, **options):
+    """Fit with the paper's kind of weights for exactly so many iterations."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return kind(
+            N_CLUSTERS,
+            exemplars=exemplars,
+            n_neighbors=k,
+            manifold_weight=PAPER["lam"],
+            selection_weight=PAPER["beta"],
+            penalty=PAPER["mu"],
+            penalty_growth=PAPER["rho"],
+            exemplar_rule="norm",
+            init=start,
+            max_iter=iterations,
+            tol=0,
+            **options,
+        ).fit(X)
+
+
+ALL = [
+    RMNMF(N_CLUSTERS),
+    FastSMRMF(N_CLUSTERS),
+    FastSMRMF(N_CLUSTERS, dissimilarity="kernel", smoothness=2.0),
+    SMRMF(N_CLUSTERS),
+    SMRMF(N_CLUSTERS, selection="l2", exemplars=0.5),
+    SMRMF(N_CLUSTERS, dissimilarity="euclidean", neighborhoods="input"),
+]
+
+
+@pytest.mark.parametrize("model", ALL, ids=repr)
+def test_constraints_hold_at_the_end(points, model):
+    model = model.set_params(random_state=0).fit(points)
+    G, Z = model.embedding_, model.representation_
+    np.testing.assert_allclose(G.T @ G, np.eye(N_CLUSTERS), atol=1e-8)
+    assert G.min() > -1e-2 * np.abs(G).max()
+    np.testing.assert_allclose(Z.sum(axis=0), 1, atol=1e-8)
+    assert Z.min() >= 0
+    assert model.converged_
+
+
+@pytest.mark.parametrize(("selection", "norm"), [("linf", np.inf), ("l2", 2)])
+def test_smrmf_ends_inside_the_ball(points, selection, norm):
+    count = 12
+    model = SMRMF(N_CLUSTERS, exemplars=count, selection=selection, random_state=0, tol=1e-6).fit(points)
+    total = np.linalg.norm(model.representation_, ord=norm, axis=1).sum()
+    # Z meets the ball through C, so up to the feasibility of the split.
+    assert total <= count * 1.02
+
+
+def test_the_nonnegative_copy_is_nonnegative(points, start):
+    solution = solve_fixed(points, start)
+    assert solution.H.min() >= 0
+    assert solution.status is Status.CONVERGED
+    assert np.abs(solution.G - solution.H).max() <= 1e-2 * np.abs(solution.G).max()
+
+
+def solve_fixed(X, G):
+    """Run the loop on a plain neighbour graph."""
+    near = nearest_neighbors(X, 5)
+    W = symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
+    return factorize(X, G, FixedAffinity(W, W), lam=0.1, mu=0.1, rho=1.05, max_iter=1000, tol=1e-4)
+
+
+@pytest.mark.parametrize("kind", [RMNMF, FastSMRMF, SMRMF])
+def test_permuting_the_points_permutes_the_result(points, start, kind):
+    order = np.random.default_rng(5).permutation(len(points))
+    one = kind(N_CLUSTERS, init=start).fit(points)
+    two = kind(N_CLUSTERS, init=start[order]).fit(points[order])
+    np.testing.assert_allclose(two.embedding_, one.embedding_[order], atol=1e-7)
+    np.testing.assert_allclose(two.components_, one.components_, atol=1e-7)
+    np.testing.assert_array_equal(np.sort(order[two.exemplar_indices_]), np.sort(one.exemplar_indices_))
+
+
+@pytest.mark.parametrize("kind", [RMNMF, FastSMRMF, SMRMF])
+@pytest.mark.parametrize("shape", ["wide", "low rank"])
+def test_shorter_coordinates_give_the_same_answer(points, start, kind, shape):
+    rng = np.random.default_rng(6)
+    n_features = 200 if shape == "low rank" else 60
+    if shape == "low rank":
+        X = np.repeat(points, 10, axis=0) + rng.normal(scale=0.01, size=(450, 6))
+        X, G = X @ rng.normal(size=(6, n_features)), np.repeat(start, 10, axis=0)
+        G = G + rng.uniform(0, 0.1, G.shape)
+    else:
+        X, G = points @ rng.normal(size=(6, n_features)), start
+    assert reduce_features(X).X.shape[1] < n_features
+    model = kind(N_CLUSTERS, init=G).fit(X)
+    basis = np.linalg.svd(X, full_matrices=False)[2][:6]
+    direct = kind(N_CLUSTERS, init=G).fit(X @ basis.T)
+    np.testing.assert_allclose(model.embedding_, direct.embedding_, atol=1e-5)
+    np.testing.assert_allclose(model.components_, direct.components_ @ basis, atol=1e-5)
+    np.testing.assert_allclose(model.objective_, direct.objective_, rtol=1e-6)

@@ -1,0 +1,79 @@
+"""Row blocks and the pool of threads."""
+
+from __future__ import annotations
+
+import threading
+
+import joblib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from threadpoolctl import threadpool_info
+
+from smrmf._parallel import BLOCK_ENTRIES, SERIAL, row_blocks, thread_pool
+
+
+@given(st.integers(0, 5000), st.integers(0, 2 * BLOCK_ENTRIES))
+def test_blocks_cover_every_row_once_and_stay_small(n_rows, width):
+    blocks = row_blocks(n_rows, width)
+    rows = [row for block in blocks for row in range(block.start, block.stop)]
+    assert rows == list(range(n_rows))
+    sizes = [block.stop - block.start for block in blocks]
+    assert all(size == 1 or size * width <= BLOCK_ENTRIES for size in sizes)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+def test_results_come_in_the_order_of_the_blocks(n_jobs):
+    blocks = row_blocks(40, BLOCK_ENTRIES // 2)
+    with thread_pool(n_jobs) as pool:
+        assert pool.map(lambda block: block.start, blocks) == list(range(0, 40, 2))
+        assert pool.map(lambda block: block.start, []) == []
+
+
+def test_two_threads_work_at_the_same_time():
+    meeting = threading.Barrier(2, timeout=30)
+    with thread_pool(2) as pool:
+        pool.map(lambda block: meeting.wait(), [slice(0, 1), slice(1, 2)])
+
+
+def test_one_thread_works_in_place():
+    with thread_pool(1) as pool:
+        assert pool is SERIAL
+        here = pool.map(lambda block: threading.get_ident(), [slice(0, 1), slice(1, 2)])
+    assert here == [threading.get_ident()] * 2
+
+
+def test_rows_of_all_arrays_are_cut_alike():
+    A = np.arange(3.0 * BLOCK_ENTRIES).reshape(-1, BLOCK_ENTRIES // 4)
+    B = 2 * A
+    with thread_pool(2) as pool:
+        parts = pool.over_rows(lambda a, b, weight: (b - weight * a).sum(), (A, B), 1.5)
+    assert len(parts) == 3
+    assert sum(parts) == pytest.approx(0.5 * A.sum())
+
+
+def test_blas_is_serial_inside_and_restored_outside():
+    A = np.ones((2, 2))
+    before = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    with thread_pool(2):
+        A @ A
+        inside = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    after = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    assert inside
+    assert set(inside) == {1}
+    assert after == before
+
+
+def test_errors_in_a_thread_reach_the_caller():
+    def fail(block):
+        raise ValueError(f"block {block.start}")
+
+    with thread_pool(2) as pool, pytest.raises(ValueError, match="block 0"):
+        pool.map(fail, [slice(0, 1), slice(1, 2)])
+
+
+def test_all_cores_may_be_asked_for():
+    with thread_pool(-1) as pool:
+        assert pool.map(lambda block: block.stop, row_blocks(3, BLOCK_ENTRIES)) == [1, 2, 3]
+        assert (pool is SERIAL) == (joblib.cpu_count() == 1)

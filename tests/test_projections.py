@@ -1,0 +1,276 @@
+"""Projections on the simplex and on the l1,inf and l1,2 balls."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from smrmf._parallel import SERIAL, thread_pool
+from smrmf.kernels.projections import (
+    l1inf_levels,
+    l12_factors,
+    project_l1inf_ball,
+    project_l12_ball,
+    project_simplex,
+    project_simplex_rows,
+)
+
+RTOL = {np.float32: 1e-5, np.float64: 1e-10}
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+SCALES = pytest.mark.parametrize("scale", [1e-150, 1e12, 1e150])
+
+smooth = st.floats(-100, 100, allow_subnormal=False)
+tied = st.integers(-3, 3).map(float)
+matrices = st.one_of(
+    arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=8), elements=e) for e in (smooth, tied)
+)
+shares = st.sampled_from([1e-6, 0.01, 0.3, 0.9, 1 - 1e-9])
+
+
+def thresholds(Y, radius):
+    """Find theta with ``sum(max(y - theta, 0)) = radius`` for every row, by sorting."""
+    falling = -np.sort(-Y, axis=1)
+    sums = np.cumsum(falling, axis=1)
+    ranks = np.arange(1, Y.shape[1] + 1)
+    count = np.sum(ranks * falling > sums - radius, axis=1)
+    return (np.take_along_axis(sums, count[:, None] - 1, axis=1) - radius) / count[:, None]
+
+
+def sorted_simplex(Y, radius=1.0):
+    Y = Y.astype(np.longdouble)
+    Y = Y - Y.max(axis=1, keepdims=True)
+    return np.maximum(Y - thresholds(Y, radius), 0).astype(float)
+
+
+def l1inf_norm(Y):
+    return float(np.abs(Y).max(axis=1).sum())
+
+
+def l12_norm(Y):
+    return float(np.linalg.norm(Y, axis=1).sum())
+
+
+def assert_l1inf_projection(C, Y, radius, rtol=1e-9):
+    """Check the conditions that only the projection of a point outside the ball fulfils."""
+    size, kept = np.abs(Y).astype(float), np.abs(C).astype(float)
+    tol = rtol * size.sum(axis=1).max()
+    level = kept.max(axis=1)
+    assert level.sum() == pytest.approx(radius, abs=tol)
+    assert np.all(C * Y >= 0)
+    clipped = kept < size
+    assert_allclose(kept[clipped], np.broadcast_to(level[:, None], size.shape)[clipped], atol=tol)
+    lost = (size - kept).sum(axis=1)
+    theta = lost[level > 0].mean()
+    assert_allclose(lost[level > 0], theta, atol=tol, err_msg="live rows lose different amounts")
+    assert np.all(lost <= theta + tol)
+
+
+def solve_with_cvxpy(Y, constraints):
+    C = cp.Variable(Y.shape)
+    cp.Problem(cp.Minimize(cp.sum_squares(C - Y)), constraints(C)).solve(solver=cp.CLARABEL)
+    return C.value
+
+
+# The simplex
+
+
+@given(matrices, st.sampled_from([1e-3, 1.0, 1e3]))
+def test_simplex_is_the_sorted_solution(Y, radius):
+    Z = project_simplex(Y, radius)
+    assert np.all(Z >= 0)
+    assert_allclose(Z.sum(axis=1), radius, rtol=1e-12)
+    assert_allclose(Z, sorted_simplex(Y, radius), atol=1e-12 * max(radius, 1))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_simplex_agrees_with_cvxpy(seed):
+    Y = np.random.default_rng(seed).normal(size=(4, 9))
+    expected = solve_with_cvxpy(Y, lambda C: [C >= 0, cp.sum(C, axis=1) == 1])
+    assert_allclose(project_simplex(Y), expected, atol=1e-6)
+
+
+@given(matrices)
+def test_simplex_is_idempotent_and_ignores_shifts(Y):
+    Z = project_simplex(Y)
+    assert_allclose(project_simplex(Z), Z, atol=1e-15)
+    assert_allclose(project_simplex(Y + 37.0), Z, atol=1e-12)
+
+
+@given(matrices)
+def test_simplex_keeps_the_order_and_treats_ties_alike(Y):
+    Z = project_simplex(Y)
+    order = np.argsort(Y, axis=1)
+    rise_in, rise_out = (np.diff(np.take_along_axis(A, order, axis=1), axis=1) for A in (Y, Z))
+    assert np.all(rise_out >= 0)
+    assert np.all(rise_out[rise_in == 0] == 0)
+
+
+@pytest.mark.parametrize("scale", [1e16, 1e150, 1e300])
+def test_simplex_far_from_the_origin(scale):
+    Y = scale * np.array([[1.0, 1.0, 0.5, -1.0], [-1.0, -1.0, -1.0, -1.0], [-1.0, 0.0, 1.0, 0.5]])
+    expected = [[0.5, 0.5, 0, 0], [0.25, 0.25, 0.25, 0.25], [0, 0, 1, 0]]
+    assert_array_equal(project_simplex(Y), expected)
+
+
+@DTYPES
+@pytest.mark.parametrize(
+    "arrange", [np.sort, lambda y: -np.sort(y), np.round, lambda y: y * 1e-7, lambda y: y]
+)
+def test_long_rows_in_any_order(dtype, arrange):
+    Y = arrange(np.random.default_rng(0).normal(size=2000)).astype(dtype)[None, :]
+    Z = project_simplex(Y)
+    assert Z.dtype == dtype
+    assert_allclose(Z, sorted_simplex(Y), atol=10 * np.finfo(dtype).eps)
+    assert Z.sum(dtype=float) == pytest.approx(1, abs=RTOL[dtype])
+
+
+def test_a_single_column_gets_the_whole_radius():
+    assert_array_equal(project_simplex(np.array([[-5.0], [0.0], [1e150]]), 3.0), [[3.0], [3.0], [3.0]])
+
+
+def test_simplex_projects_in_place():
+    Y = np.random.default_rng(0).normal(size=(5, 6))
+    expected = project_simplex(Y)
+    project_simplex_rows(Y, 1.0, Y)
+    assert_array_equal(Y, expected)
+
+
+# The l1,inf ball
+
+
+@given(matrices.filter(np.any), shares)
+def test_l1inf_takes_the_same_theta_from_all_live_rows(Y, share):
+    radius = share * l1inf_norm(Y)
+    assert_l1inf_projection(project_l1inf_ball(Y, radius), Y, radius)
+
+
+@pytest.mark.parametrize("zero_rows", [0, 1, 4])
+def test_l1inf_is_optimal_beside_zero_rows(zero_rows):
+    rng = np.random.default_rng(zero_rows)
+    for _ in range(200):
+        n, m = rng.integers(1, 7, size=2)
+        Y = np.concatenate([rng.normal(size=(n, m)), np.zeros((zero_rows, m))])
+        radius = rng.uniform(0.05, 1) * l1inf_norm(Y)
+        assert_l1inf_projection(project_l1inf_ball(Y, radius), Y, radius)
+
+
+def test_l1inf_is_exact_when_rows_die_in_the_first_step():
+    Y = np.array([[10, 9.6], [10, 0], [0, 0]])
+    theta = 0.7 / 1.5
+    expected = [[9.8 - theta / 2, 9.8 - theta / 2], [10 - theta, 0], [0, 0]]
+    assert_allclose(project_l1inf_ball(Y, 19.1), expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+@pytest.mark.parametrize("seed", range(2))
+def test_l1inf_agrees_with_cvxpy(seed, share):
+    Y = np.random.default_rng(seed).normal(size=(6, 8))
+    radius = share * l1inf_norm(Y)
+    expected = solve_with_cvxpy(Y, lambda C: [cp.sum(cp.max(cp.abs(C), axis=1)) <= radius])
+    assert_allclose(project_l1inf_ball(Y, radius), expected, atol=1e-5)
+
+
+@given(matrices, st.sampled_from([1.0, 1.5]))
+def test_balls_leave_what_is_inside_alone(Y, factor):
+    assert_array_equal(project_l1inf_ball(Y, factor * l1inf_norm(Y)), Y)
+    assert_array_equal(project_l12_ball(Y, factor * l12_norm(Y) * (1 + 1e-12)), Y)
+
+
+@given(matrices.filter(np.any), shares, st.sampled_from([0.0, 1e-3, 0.5, 1.0, np.inf]))
+def test_l1inf_warm_start_changes_nothing(Y, share, guess):
+    radius = share * l1inf_norm(Y)
+    columns = np.ascontiguousarray(Y.T)
+    cold = l1inf_levels(columns, columns, 0.0, radius)
+    for warm in (np.full(len(Y), guess), cold, cold[::-1].copy(), cold * 1.1):
+        again = l1inf_levels(columns, columns, 0.0, radius, warm)
+        assert_allclose(again, cold, atol=1e-10 * np.abs(Y).sum(axis=1).max())
+
+
+@SCALES
+def test_balls_scale_with_their_points(scale):
+    Y = np.random.default_rng(0).normal(size=(6, 7))
+    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
+        radius = 0.4 * norm(Y)
+        assert_allclose(project(scale * Y, scale * radius) / scale, project(Y, radius), atol=1e-12)
+
+
+@pytest.mark.parametrize("project", [project_l1inf_ball, project_l12_ball])
+@pytest.mark.parametrize("scale", [1e8, 1e12, 1e16, 1e150])
+def test_no_point_is_too_far_away_to_reach_the_ball(project, scale):
+    norm = l1inf_norm if project is project_l1inf_ball else l12_norm
+    Y = scale * np.random.default_rng(1).normal(size=(5, 7))
+    assert norm(project(Y, 1.0)) == pytest.approx(1, abs=max(1e-12, 1e-15 * min(scale, 1e12)))
+
+
+@DTYPES
+def test_balls_keep_the_dtype(dtype):
+    Y = np.random.default_rng(0).normal(size=(20, 30)).astype(dtype)
+    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
+        C = project(Y, 4.0)
+        assert C.dtype == dtype
+        assert_allclose(C, project(Y.astype(float), 4.0), atol=RTOL[dtype])
+        assert norm(C.astype(float)) == pytest.approx(4, rel=RTOL[dtype])
+
+
+@pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
+def test_balls_of_one_row_or_column(shape):
+    Y = np.array([3.0, -3.0, 1.0, 0.0, -2.0, 2.5]).reshape(shape)
+    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
+        assert norm(project(Y, 2.0)) == pytest.approx(2)
+    if shape[1] == 1:  # both balls are the l1 ball here
+        soft = np.sign(Y) * sorted_simplex(np.abs(Y).T, 2.0).T
+        assert_allclose(project_l1inf_ball(Y, 2.0), soft, atol=1e-12)
+        assert_allclose(project_l12_ball(Y, 2.0), soft, atol=1e-12)
+    else:
+        assert_allclose(project_l1inf_ball(Y, 2.0), np.clip(Y, -2, 2))
+        assert_allclose(project_l12_ball(Y, 2.0), Y * 2 / np.linalg.norm(Y))
+
+
+# The l1,2 ball
+
+
+@given(matrices.filter(np.any), shares)
+def test_l12_shortens_the_rows_along_themselves(Y, share):
+    norms = np.linalg.norm(Y, axis=1)
+    radius = share * norms.sum()
+    short = sorted_simplex(norms[None, :], radius)[0]
+    direction = Y / np.where(norms > 0, norms, 1)[:, None]
+    assert_allclose(project_l12_ball(Y, radius), short[:, None] * direction, atol=1e-11 * norms.max())
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
+def test_l12_agrees_with_cvxpy(share):
+    Y = np.random.default_rng(0).normal(size=(6, 8))
+    Y[2] = 0
+    radius = share * l12_norm(Y)
+    expected = solve_with_cvxpy(Y, lambda C: [cp.sum(cp.norm(C, 2, axis=1)) <= radius])
+    assert_allclose(project_l12_ball(Y, radius), expected, atol=1e-5)
+
+
+# Sums of two arrays, and threads
+
+
+@DTYPES
+def test_balls_of_a_weighted_sum(dtype):
+    P, Q = np.random.default_rng(0).normal(size=(2, 9, 6)).astype(dtype)
+    total = np.ascontiguousarray(P.astype(float) + 2.5 * Q.astype(float))
+    for find in (l1inf_levels, l12_factors):
+        assert_allclose(find(P, Q, 2.5, 3.0), find(total, total, 0.0, 3.0), rtol=RTOL[dtype])
+
+
+@DTYPES
+def test_threads_agree_to_the_last_bit(dtype):
+    Y = np.random.default_rng(0).normal(size=(900, 600)).astype(dtype)
+    answers = []
+    for n_jobs in (1, 2):
+        with thread_pool(n_jobs) as pool:
+            assert (pool is SERIAL) == (n_jobs == 1)
+            levels = l1inf_levels(Y, Y, 0.5, 20.0, None, pool)
+            answers.append((levels, l12_factors(Y, Y, 0.5, 20.0, pool), project_simplex(Y, 1.0, pool)))
+    for one, two in zip(*answers, strict=True):
+        assert_array_equal(one, two)

@@ -1,0 +1,144 @@
+"""The n x n steps of SMRMF and of A2DM2, against their dense formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import brentq
+
+from smrmf.kernels.row_sparse import accept_rows, c_rows, hat_z_rows, residual_rows, shrunk, z_rows
+
+DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+FROM_C = pytest.mark.parametrize("from_c", [True, False])
+ATOL = {np.float32: 2e-5, np.float64: 1e-12}
+MU, DELTA, BETA, SCALE = 0.3, 0.05, 0.7, 0.8
+
+
+def problem(seed, dtype, shape=(6, 9)):
+    """Draw D, C, a multiplier and Z with entries of either sign."""
+    rng = np.random.default_rng(seed)
+    D, C, multiplier, Z = rng.normal(size=(4, *shape))
+    return D.astype(dtype), C.astype(dtype), (0.3 * multiplier).astype(dtype), Z.astype(dtype)
+
+
+def shrinkage(seed, n=9):
+    """Draw factors and caps, among them a dead group and one without a cap."""
+    rng = np.random.default_rng(seed)
+    factor, cap = rng.uniform(0.2, 1, n), rng.uniform(0.05, 0.6, n)
+    factor[0], cap[1], cap[2] = 0, 0, np.inf
+    return factor, cap
+
+
+def wide(*arrays):
+    return [a.astype(float) for a in arrays]
+
+
+def simplex(Y):
+    """Project rows by finding each threshold with a root finder."""
+
+    def excess(theta, y):
+        return np.maximum(y - theta, 0).sum() - 1
+
+    thetas = [brentq(excess, y.max() - 1, y.max(), args=(y,), xtol=1e-15) for y in Y]
+    return np.maximum(Y - np.array(thetas)[:, None], 0)
+
+
+def clipped(Y, factor, cap):
+    return np.clip(factor * Y, -cap, cap)
+
+
+def test_an_entry_is_scaled_before_it_is_clipped():
+    assert [shrunk(y, 0.5, 1.0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert shrunk(-1e150, 1.0, np.inf) == -1e150
+    assert shrunk(1e150, 1.0, 0.0) == 0
+
+
+@DTYPES
+def test_z_step_is_a_simplex_projection(dtype):
+    D, C, multiplier, Z = problem(0, dtype)
+    exact = wide(D, C, multiplier, Z)
+    change = z_rows(D, C, multiplier, Z, BETA, MU)
+    assert_allclose(Z, simplex(exact[1] - (exact[2] + BETA * exact[0]) / MU), atol=ATOL[dtype])
+    assert change == pytest.approx(np.abs(Z - exact[3]).max(), rel=1e-5)
+
+
+@DTYPES
+def test_c_step_projects_and_ascends_the_multiplier(dtype):
+    _, C, multiplier, Z = problem(1, dtype)
+    _, old_C, old_multiplier, old_Z = wide(Z, C, multiplier, Z)
+    factor, cap = shrinkage(1)
+    change = c_rows(Z, C, multiplier, factor, cap, SCALE, MU)
+    expected = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
+    assert_allclose(C, expected, atol=ATOL[dtype])
+    assert_allclose(multiplier, old_multiplier + MU * (old_Z - expected), atol=ATOL[dtype])
+    assert change == pytest.approx(np.abs(expected - old_C).max(), rel=1e-5)
+    assert_array_equal(Z, old_Z.astype(dtype))
+
+
+@DTYPES
+@FROM_C
+def test_accelerated_z_step_starts_from_the_right_c_hat(dtype, from_c):
+    D, C, multiplier, Z = problem(2, dtype)
+    exact_D, exact_C, exact_multiplier, old_Z = wide(D, C, multiplier, Z)
+    factor, cap = shrinkage(2)
+    change = hat_z_rows(D, C, multiplier, Z, from_c, factor, cap, SCALE, MU, DELTA)
+    ahead = exact_C if from_c else SCALE * clipped(exact_multiplier, factor, cap)
+    expected = simplex((MU * ahead - exact_multiplier - exact_D) / (MU + DELTA))
+    assert_allclose(Z, expected, atol=ATOL[dtype])
+    assert change == pytest.approx(np.abs(Z - old_Z).max(), rel=1e-5)
+
+
+@DTYPES
+@FROM_C
+def test_residual_measures_the_step_without_taking_it(dtype, from_c):
+    _, C, multiplier, Z = problem(3, dtype)
+    before = [a.copy() for a in (Z, C, multiplier)]
+    exact_Z, exact_C, exact_multiplier = wide(*before)
+    hat_factor, hat_cap = shrinkage(4)
+    factor, cap = shrinkage(5)
+    squares, gap, change = residual_rows(
+        Z, C, multiplier, from_c, hat_factor, hat_cap, 1.7, factor, cap, SCALE, MU
+    )
+    new = SCALE * clipped(exact_Z + exact_multiplier / MU, factor, cap)
+    ahead = exact_C if from_c else 1.7 * clipped(exact_multiplier, hat_factor, hat_cap)
+    expected = np.sum((exact_Z - new) ** 2) + np.sum((new - ahead) ** 2)
+    assert squares == pytest.approx(expected, rel=1e-5)
+    assert gap == pytest.approx(np.abs(exact_Z - new).max(), rel=1e-5)
+    assert change == pytest.approx(np.abs(new - exact_C).max(), rel=1e-5)
+    for now, then in zip((Z, C, multiplier), before, strict=True):
+        assert_array_equal(now, then)
+
+
+@DTYPES
+@pytest.mark.parametrize("momentum", [0.0, 0.6])
+def test_accepted_step_extrapolates_the_multiplier(dtype, momentum):
+    last, C, multiplier, Z = problem(6, dtype)
+    old_last, old_multiplier, old_Z = wide(last, multiplier, Z)
+    factor, cap = shrinkage(6)
+    accept_rows(Z, C, multiplier, last, factor, cap, SCALE, MU, momentum)
+    new = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
+    ascended = old_multiplier + MU * (old_Z - new)
+    assert_allclose(C, new, atol=ATOL[dtype])
+    assert_allclose(last, ascended, atol=ATOL[dtype])
+    assert_allclose(multiplier, ascended + momentum * (ascended - old_last), atol=ATOL[dtype])
+
+
+@pytest.mark.parametrize("shape", [(1, 9), (9, 1), (1, 1)])
+def test_z_steps_of_one_row_or_column(shape):
+    D, C, multiplier, Z = problem(7, float, shape)
+    ones, caps = np.ones(shape[1]), np.full(shape[1], np.inf)
+    hat = Z.copy()
+    z_rows(D, C, multiplier, Z, BETA, MU)
+    assert_allclose(Z, simplex(C - (multiplier + BETA * D) / MU), atol=1e-12)
+    hat_z_rows(D, C, multiplier, hat, True, ones, caps, 1.0, MU, DELTA)
+    assert_allclose(hat, simplex((MU * C - multiplier - D) / (MU + DELTA)), atol=1e-12)
+
+
+@pytest.mark.parametrize("mu", [1e-12, 1e12])
+def test_z_step_of_a_weak_and_of_a_strong_penalty(mu):
+    D, C, multiplier, Z = problem(8, float)
+    C = simplex(C)
+    z_rows(D, C, multiplier, Z, BETA, mu)
+    nearest = np.eye(9)[np.argmin(multiplier + BETA * D, axis=1)]
+    assert_allclose(Z, nearest if mu < 1 else C, atol=1e-9)
