@@ -24,7 +24,18 @@ from sklearn.metrics import normalized_mutual_info_score
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf.metrics import bad_neighbor_share, clustering_accuracy
 
-DATA_SETS = "wave ionosphere sonar movement musk1 coil-5 isolet semeion mfeat-fac mfeat-pix".split()
+DATA_SETS = [
+    "wave",
+    "ionosphere",
+    "sonar",
+    "movement",
+    "musk1",
+    "coil-5",
+    "isolet",
+    "semeion",
+    "mfeat-fac",
+    "mfeat-pix",
+]
 PAPER_SETS = {
     "ionosphere": "Ionosphere",
     "sonar": "Sonar",

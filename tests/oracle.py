@@ -79,19 +79,20 @@ def a2dm2(D, tau, delta=0.01, mu=0.1, tol=1e-5, eta=0.999):
     C[np.argmin(D.sum(axis=1))] = 1
     Chat, Lhat, Z = C, np.zeros((n, n)), np.zeros((n, n))
     last_L, last_C = Lhat, C
-    a, bound = 1.0, np.inf
+    a, bound, last_gap = 1.0, np.inf, np.inf
     for _ in range(1000):
-        old_Z, old_C = Z, last_C
+        old_Z = Z
         Z = simplex_columns((mu * Chat - Lhat - D) / (mu + delta))
         C = l1inf_rows((mu * Z + Lhat) / (mu + delta), tau)
         L = Lhat + mu * (Z - C)
         r = ((L - Lhat) ** 2).sum() / mu + mu * ((C - Chat) ** 2).sum()
-        done = max(np.abs(Z - C).max(), np.abs(Z - old_Z).max(), np.abs(C - old_C).max()) <= tol
+        gap = np.abs(Z - C).max()
+        done = max(gap, last_gap, np.abs(Z - old_Z).max()) <= tol
         if r < eta * bound:
             following = (1 + np.sqrt(1 + 4 * a**2)) / 2
             Lhat = L + (a - 1) / following * (L - last_L)
             Chat = l1inf_rows(Lhat / delta, tau)
-            a, bound, last_L, last_C = following, r, L, C
+            a, bound, last_L, last_C, last_gap = following, r, L, C, gap
         else:
             a, bound, Lhat, Chat = 1.0, bound / eta, last_L, last_C
         if done:

@@ -19,8 +19,8 @@ BALLS = [
     L1InfBall(2.0),
     L1InfBall(4.5),
     L1InfBall(1.0),
-    L12Ball(1.2 * np.sqrt(N)),
-    L12Ball(2.0 * np.sqrt(N)),
+    L12Ball(6.6),
+    L12Ball(11.0),
     WholeSpace(),
 ]
 
@@ -85,6 +85,7 @@ def test_z_is_on_the_simplex_and_c_in_the_ball(ball, dissimilarity, dtype):
     D = dissimilarity(blobs(1)).astype(dtype)
     start = a2dm2(D, ball, SERIAL, delta=DELTA)
     assert start.Z.dtype == start.C.dtype == dtype
+    assert not start.multiplier.any()
     assert np.all(start.Z >= 0)
     assert_allclose(start.Z.sum(axis=1), 1, atol=1e-5)
     if not isinstance(ball, WholeSpace):
@@ -123,6 +124,8 @@ def test_a_single_point_is_its_own_exemplar():
 def test_limit_of_iterations_is_reported():
     start = a2dm2(euclidean(blobs(0)), L1InfBall(4.5), SERIAL, tol=1e-12, max_iter=3)
     assert (start.n_iter, start.converged) == (3, False)
+    assert_allclose(start.Z.sum(axis=1), 1)
+    assert norm(L1InfBall(4.5), start.C) <= 4.5 * (1 + 1e-12)
 
 
 def test_threads_agree_to_the_last_bit():

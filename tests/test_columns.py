@@ -230,3 +230,12 @@ def test_largest_positive_entries_are_kept_and_of_equals_the_likelier_then_the_e
         ranked = sorted(range(len(row)), key=lambda p: (-row[p][0], row[p][2], p))[:limit]
         expected += [p in ranked and row[p][0] > 0 for p in range(len(row))]
     assert_array_equal(keep, np.array(expected, bool))
+
+
+@DTYPES
+def test_long_rows_of_equals_keep_the_earliest(dtype):
+    rng = np.random.default_rng(0)
+    data, unlikeness = rng.integers(1, 3, 200).astype(dtype), rng.integers(0, 3, 200).astype(dtype)
+    keep = np.zeros(200, bool)
+    keep_largest(np.array([0, 200]), data, unlikeness, 50, 1e-6, keep)
+    assert_array_equal(np.flatnonzero(keep), np.sort(np.lexsort((unlikeness, -data))[:50]))

@@ -7,10 +7,19 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
-from smrmf.kernels.row_sparse import accept_rows, c_rows, hat_z_rows, residual_rows, shrunk, z_rows
+from smrmf.kernels.row_sparse import (
+    accept_rows,
+    c_rows,
+    hat_z_rows,
+    residual_rows,
+    shrink_rows,
+    shrunk,
+    z_rows,
+)
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
-FROM_C = pytest.mark.parametrize("from_c", [True, False])
+# The exemplar whose row of ones is C-hat at first; none later on.
+EXEMPLARS = pytest.mark.parametrize("exemplar", [-1, 0, 5])
 ATOL = {np.float32: 2e-5, np.float64: 1e-12}
 MU, DELTA, BETA, SCALE = 0.3, 0.05, 0.7, 0.8
 
@@ -48,6 +57,13 @@ def clipped(Y, factor, cap):
     return np.clip(factor * Y, -cap, cap)
 
 
+def ahead(multiplier, exemplar, scale, factor, cap):
+    """Return C-hat: one row of ones, or the shrunken multiplier."""
+    if exemplar >= 0:
+        return np.tile(np.eye(len(factor))[exemplar], (len(multiplier), 1))
+    return scale * clipped(multiplier, factor, cap)
+
+
 def test_an_entry_is_scaled_before_it_is_clipped():
     assert [shrunk(y, 0.5, 1.0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
     assert shrunk(-1e150, 1.0, np.inf) == -1e150
@@ -77,51 +93,55 @@ def test_c_step_projects_and_ascends_the_multiplier(dtype):
 
 
 @DTYPES
-@FROM_C
-def test_accelerated_z_step_starts_from_the_right_c_hat(dtype, from_c):
-    D, C, multiplier, Z = problem(2, dtype)
-    exact_D, exact_C, exact_multiplier, old_Z = wide(D, C, multiplier, Z)
+@EXEMPLARS
+def test_accelerated_z_step_starts_from_the_right_c_hat(dtype, exemplar):
+    D, _, multiplier, Z = problem(2, dtype)
+    exact_D, exact_multiplier, old_Z = wide(D, multiplier, Z)
     factor, cap = shrinkage(2)
-    change = hat_z_rows(D, C, multiplier, Z, from_c, factor, cap, SCALE, MU, DELTA)
-    ahead = exact_C if from_c else SCALE * clipped(exact_multiplier, factor, cap)
-    expected = simplex((MU * ahead - exact_multiplier - exact_D) / (MU + DELTA))
+    change = hat_z_rows(D, multiplier, Z, exemplar, factor, cap, SCALE, MU, DELTA)
+    c_hat = ahead(exact_multiplier, exemplar, SCALE, factor, cap)
+    expected = simplex((MU * c_hat - exact_multiplier - exact_D) / (MU + DELTA))
     assert_allclose(Z, expected, atol=ATOL[dtype])
     assert change == pytest.approx(np.abs(Z - old_Z).max(), rel=1e-5)
 
 
 @DTYPES
-@FROM_C
-def test_residual_measures_the_step_without_taking_it(dtype, from_c):
-    _, C, multiplier, Z = problem(3, dtype)
-    before = [a.copy() for a in (Z, C, multiplier)]
-    exact_Z, exact_C, exact_multiplier = wide(*before)
+@EXEMPLARS
+def test_residual_measures_the_step_without_taking_it(dtype, exemplar):
+    _, _, multiplier, Z = problem(3, dtype)
+    before = [Z.copy(), multiplier.copy()]
+    exact_Z, exact_multiplier = wide(*before)
     hat_factor, hat_cap = shrinkage(4)
     factor, cap = shrinkage(5)
-    squares, gap, change = residual_rows(
-        Z, C, multiplier, from_c, hat_factor, hat_cap, 1.7, factor, cap, SCALE, MU
-    )
+    squares, gap = residual_rows(Z, multiplier, exemplar, hat_factor, hat_cap, 1.7, factor, cap, SCALE, MU)
     new = SCALE * clipped(exact_Z + exact_multiplier / MU, factor, cap)
-    ahead = exact_C if from_c else 1.7 * clipped(exact_multiplier, hat_factor, hat_cap)
-    expected = np.sum((exact_Z - new) ** 2) + np.sum((new - ahead) ** 2)
-    assert squares == pytest.approx(expected, rel=1e-5)
+    c_hat = ahead(exact_multiplier, exemplar, 1.7, hat_factor, hat_cap)
+    assert squares == pytest.approx(np.sum((exact_Z - new) ** 2) + np.sum((new - c_hat) ** 2), rel=1e-5)
     assert gap == pytest.approx(np.abs(exact_Z - new).max(), rel=1e-5)
-    assert change == pytest.approx(np.abs(new - exact_C).max(), rel=1e-5)
-    for now, then in zip((Z, C, multiplier), before, strict=True):
-        assert_array_equal(now, then)
+    assert_array_equal(Z, before[0])
+    assert_array_equal(multiplier, before[1])
 
 
 @DTYPES
 @pytest.mark.parametrize("momentum", [0.0, 0.6])
 def test_accepted_step_extrapolates_the_multiplier(dtype, momentum):
-    last, C, multiplier, Z = problem(6, dtype)
+    last, _, multiplier, Z = problem(6, dtype)
     old_last, old_multiplier, old_Z = wide(last, multiplier, Z)
     factor, cap = shrinkage(6)
-    accept_rows(Z, C, multiplier, last, factor, cap, SCALE, MU, momentum)
+    accept_rows(Z, multiplier, last, factor, cap, SCALE, MU, momentum)
     new = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
     ascended = old_multiplier + MU * (old_Z - new)
-    assert_allclose(C, new, atol=ATOL[dtype])
     assert_allclose(last, ascended, atol=ATOL[dtype])
     assert_allclose(multiplier, ascended + momentum * (ascended - old_last), atol=ATOL[dtype])
+    assert_array_equal(Z, old_Z.astype(dtype))
+
+
+@DTYPES
+def test_shrunken_rows_are_scaled_and_clipped_by_columns(dtype):
+    _, C, _, Y = problem(9, dtype)
+    factor, cap = shrinkage(9)
+    shrink_rows(Y, C, factor, cap, SCALE)
+    assert_allclose(C, SCALE * clipped(Y.astype(float), factor, cap), atol=ATOL[dtype])
 
 
 @pytest.mark.parametrize("shape", [(1, 9), (9, 1), (1, 1)])
@@ -131,8 +151,8 @@ def test_z_steps_of_one_row_or_column(shape):
     hat = Z.copy()
     z_rows(D, C, multiplier, Z, BETA, MU)
     assert_allclose(Z, simplex(C - (multiplier + BETA * D) / MU), atol=1e-12)
-    hat_z_rows(D, C, multiplier, hat, True, ones, caps, 1.0, MU, DELTA)
-    assert_allclose(hat, simplex((MU * C - multiplier - D) / (MU + DELTA)), atol=1e-12)
+    hat_z_rows(D, multiplier, hat, -1, ones, caps, SCALE, MU, DELTA)
+    assert_allclose(hat, simplex(((MU * SCALE - 1) * multiplier - D) / (MU + DELTA)), atol=1e-12)
 
 
 @pytest.mark.parametrize("mu", [1e-12, 1e12])

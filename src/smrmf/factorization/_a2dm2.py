@@ -15,18 +15,18 @@ import numpy as np
 
 from smrmf._parallel import Pool
 from smrmf.factorization._balls import AbstractBall, Shrinkage
-from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows
+from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows, shrink_rows
 
 # A residual must fall below this share of the last one, or the momentum starts anew.
 RESTART_RATIO = 0.999
 
 
 class ExemplarStart(NamedTuple):
-    """The first Z (on the simplex) and C (in the ball), stored transposed; two spare arrays."""
+    """The first Z (on the simplex), C (in the ball) and multiplier (zero), stored transposed."""
 
     Z: np.ndarray
     C: np.ndarray
-    spare: np.ndarray
+    multiplier: np.ndarray
     n_iter: int
     converged: bool
 
@@ -41,7 +41,7 @@ def a2dm2(
     tol: float = 1e-5,
     max_iter: int = 1000,
 ) -> ExemplarStart:
-    """Find exemplars by (4.15); five n x n arrays in all, D among them.
+    """Find exemplars by (4.15); four n x n arrays in all, D among them.
 
     Parameters
     ----------
@@ -54,31 +54,39 @@ def a2dm2(
     delta, mu : float
         Strong convexity and the constant penalty; the paper's values.
     tol : float
-        Largest change of any entry of Z, C and Z - C at which to stop.
+        Largest change of any entry of Z, and largest entry of Z - C, at which to stop.
     max_iter : int
         At most so many iterations.
     """
     n = len(D)
-    Z, C = np.zeros_like(D), np.zeros_like(D)
-    multiplier, last = np.zeros_like(D), np.zeros_like(D)
-    C[:, np.argmin(D.sum(axis=0))] = 1  # one exemplar for all (E22)
-    hat, shrunk, from_c = Shrinkage(np.ones(n), np.full(n, np.inf), 1.0), None, True
-    step, bound = 1.0, np.inf
-    for n_iter in range(1, max_iter + 1):
-        moved = pool.over_rows(hat_z_rows, (D, C, multiplier, Z), from_c, *hat, mu, delta)
+    Z, multiplier, last = np.zeros_like(D), np.zeros_like(D), np.zeros_like(D)
+    # C-hat starts with one exemplar for all (E22); from then on it is the shrunken multiplier.
+    exemplar = int(np.argmin(D.sum(axis=0)))
+    hat, shrunk = Shrinkage(np.ones(n), np.full(n, np.inf), 1 / delta), None
+    step, bound, last_gap, converged = 1.0, np.inf, np.inf, False
+    for n_iter in range(1, max_iter + 1):  # noqa: B007
+        moved = pool.over_rows(hat_z_rows, (D, multiplier, Z), exemplar, *hat, mu, delta)
         shrunk = ball.shrinkage(Z, multiplier, 1 / mu, mu / (mu + delta), shrunk, pool)
-        measured = pool.over_rows(residual_rows, (Z, C, multiplier), from_c, *hat, *shrunk, mu)
-        squares, gaps, changes = zip(*measured, strict=True)
-        residual = mu * sum(squares)
+        measured = pool.over_rows(residual_rows, (Z, multiplier), exemplar, *hat, *shrunk, mu)
+        squares, gaps = zip(*measured, strict=True)
+        residual, gap = mu * sum(squares), max(gaps)
+        # C moves by at most the two gaps and the move of Z, so it needs no test of its own.
+        converged = max(gap, last_gap, *moved) <= tol
         if residual < RESTART_RATIO * bound:
             following = (1 + np.sqrt(1 + 4 * step**2)) / 2
             momentum = (step - 1) / following
-            pool.over_rows(accept_rows, (Z, C, multiplier, last), *shrunk, mu, momentum)
-            hat = ball.shrinkage(multiplier, multiplier, 0.0, 1 / delta, hat, pool)
-            step, bound, from_c = following, residual, False
+            pool.over_rows(accept_rows, (Z, multiplier, last), *shrunk, mu, momentum)
+            step, bound, last_gap = following, residual, gap
         else:
             np.copyto(multiplier, last)
-            step, bound, from_c = 1.0, bound / RESTART_RATIO, True
-        if max(*gaps, *changes, *moved) <= tol:
-            return ExemplarStart(Z, C, multiplier, n_iter, True)
-    return ExemplarStart(Z, C, multiplier, max_iter, False)
+            step, bound = 1.0, bound / RESTART_RATIO
+        if converged:
+            break
+        hat = ball.shrinkage(multiplier, multiplier, 0.0, 1 / delta, hat, pool)
+        exemplar = -1
+    # The last C minimises its block at the last multiplier, so it need not have been kept.
+    C = multiplier
+    hat = ball.shrinkage(last, last, 0.0, 1 / delta, hat, pool)
+    pool.over_rows(shrink_rows, (last, C), *hat)
+    last[:] = 0
+    return ExemplarStart(Z, C, last, n_iter, converged)

@@ -103,8 +103,7 @@ class RowSparseAffinity(AbstractAffinity):
         """Find the first Z and C by A2DM2; the main multiplier starts at zero (E12)."""
         D = self.dissimilarity.dense()
         start = a2dm2(D, self.ball, self.dissimilarity.points.pool)
-        start.spare[:] = 0
-        return RowSparseState(D, start.Z, start.C, start.spare)
+        return RowSparseState(D, start.Z, start.C, start.multiplier)
 
     def graph(self, state: RowSparseState) -> sp.csr_array:
         return self.neighborhoods.graph(state.Z, state.D)

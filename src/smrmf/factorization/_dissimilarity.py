@@ -140,9 +140,10 @@ class KernelDissimilarity(AbstractDissimilarity):
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
     ) -> np.ndarray:
         assert widths is not None
-        forward = over_bandwidth(squared_distances(H[rows], G), widths[None, :])
-        backward = over_bandwidth(squared_distances(G[rows], H), widths[rows, None])
-        np.exp(forward, out=forward)
+        forward = squared_distances(H[rows], G)
+        backward = squared_distances(G[rows], H)
+        np.exp(over_bandwidth(forward, widths[None, :], out=forward), out=forward)
+        over_bandwidth(backward, widths[rows, None], out=backward)
         forward += np.exp(backward, out=backward)
         forward *= -0.5
         return forward

@@ -21,7 +21,7 @@ from smrmf.factorization._recipes import (
     scaled_selection_weight,
 )
 
-# D, Z, C and the multiplier; A2DM2 needs one more.
+# D, Z, C and their multiplier, and not quite one more for blocks of them in the threads.
 DENSE_ARRAYS = 5
 
 
@@ -30,7 +30,7 @@ class SMRMF(ManifoldFactorization):
 
     Solves (3.3) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta <D, Z>`` with G
     non-negative and orthonormal, the columns of Z on the simplex and Z row-sparse: few points, the
-    exemplars, represent all others, and only their neighbourhoods regularise G. It holds five
+    exemplars, represent all others, and only their neighbourhoods regularise G. It holds four
     n x n arrays; for more than some ten thousand points take :class:`FastSMRMF`.
 
     Parameters

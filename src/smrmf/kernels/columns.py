@@ -27,8 +27,11 @@ def neighbor_smoothness(sorted_dissimilarity, n_neighbors):
     else:
         following = 2 * nearest[:, -1] - nearest[:, 0] + (nearest[:, -1] == nearest[:, 0])
     delta = (following[:, None] - nearest).sum(axis=1)
+    limits = np.finfo(delta.dtype)
+    # A hair less, or rounding would let a trace of mass reach the (k+1)-th.
+    delta *= 1 - 8 * k * float(limits.eps)
     # All k+1 equal: any small delta spreads the mass evenly over the ties.
-    return np.maximum(delta, np.finfo(delta.dtype).tiny)
+    return np.maximum(delta, limits.tiny)
 
 
 @kernel

@@ -40,10 +40,10 @@ def pair_squared_distances(X, Y, neighbors, out):
             out[i, q] = total
 
 
-def over_bandwidth(squared, bandwidth):
+def over_bandwidth(squared, bandwidth, out=None):
     """Return the exponent ``-d^2 / (2 sigma^2)``; minus infinity where a bandwidth has vanished."""
     with np.errstate(over="ignore"):
-        return squared / (-2 * bandwidth**2)
+        return np.divide(squared, -2 * bandwidth**2, out=out)
 
 
 def adaptive_gaussian(squared, bandwidth):
@@ -56,8 +56,9 @@ def symmetric_kernel_dissimilarity(squared, row_bandwidth, column_bandwidth):
 
     Values lie in [-1, 0]; a point and itself, or its duplicate, have -1.
     """
-    transposed = np.exp(over_bandwidth(squared, column_bandwidth[None, :]))
-    np.exp(over_bandwidth(squared, row_bandwidth[:, None]), out=squared)
+    transposed = over_bandwidth(squared, column_bandwidth[None, :])
+    np.exp(transposed, out=transposed)
+    np.exp(over_bandwidth(squared, row_bandwidth[:, None], out=squared), out=squared)
     squared += transposed
     squared *= -0.5
     return squared
@@ -81,8 +82,8 @@ def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
 
     def one(block):
         squared = squared_distances(G[block], H, g_norms[block], h_norms)
-        rows = np.arange(len(squared))
-        squared[rows, np.arange(block.start, block.stop)] = np.inf
-        return np.partition(squared, k - 1, axis=1)[:, k - 1]
+        squared[np.arange(len(squared)), np.arange(block.start, block.stop)] = np.inf
+        squared.partition(k - 1, axis=1)
+        return squared[:, k - 1].copy()  # a view would keep the whole block alive
 
     return np.concatenate(pool.map(one, row_blocks(len(G), len(H))))

@@ -47,11 +47,16 @@ def c_rows(Z, C, multiplier, factor, cap, scale, mu):
 
 
 @kernel
-def hat_z_rows(D, C, multiplier, Z, from_c, factor, cap, scale, mu, delta):
-    """Do ``Z = P_simplex((mu C-hat - Lambda-hat - D) / (mu + delta))`` of A2DM2; return its change.
+def ahead(multiplier, i, exemplar, factor, cap, scale):
+    """Return an entry of C-hat: the shrunken multiplier, or at first one row of ones."""
+    if exemplar >= 0:
+        return 1.0 if i == exemplar else 0.0
+    return scale * shrunk(multiplier, factor, cap)
 
-    C-hat is C after a restart, else the shrunken multiplier.
-    """
+
+@kernel
+def hat_z_rows(D, multiplier, Z, exemplar, factor, cap, scale, mu, delta):
+    """Do ``Z = P_simplex((mu C-hat - Lambda-hat - D) / (mu + delta))`` of A2DM2; return its change."""
     n = D.shape[1]
     row = np.empty(n, D.dtype)
     active = np.empty(n, D.dtype)
@@ -59,37 +64,40 @@ def hat_z_rows(D, C, multiplier, Z, from_c, factor, cap, scale, mu, delta):
     change = 0.0
     for j in range(D.shape[0]):
         for i in range(n):
-            ahead = C[j, i] if from_c else scale * shrunk(multiplier[j, i], factor[i], cap[i])
-            row[i] = (mu * ahead - multiplier[j, i] - D[j, i]) / (mu + delta)
+            c_hat = ahead(multiplier[j, i], i, exemplar, factor[i], cap[i], scale)
+            row[i] = (mu * c_hat - multiplier[j, i] - D[j, i]) / (mu + delta)
         change = max(change, project_row(row, 1.0, active, waiting, Z[j]))
     return change
 
 
 @kernel
-def residual_rows(Z, C, multiplier, from_c, hat_factor, hat_cap, hat_scale, factor, cap, scale, mu):
-    """Measure ``||Z - C_new||^2 + ||C_new - C-hat||^2``, the gap Z - C_new and the change of C."""
+def residual_rows(Z, multiplier, exemplar, hat_factor, hat_cap, hat_scale, factor, cap, scale, mu):
+    """Measure ``||Z - C||^2 + ||C - C-hat||^2`` for the next C, and the largest gap Z - C."""
     squares = 0.0
     gap = 0.0
-    change = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
-            ahead = C[j, i]
-            if not from_c:
-                ahead = hat_scale * shrunk(multiplier[j, i], hat_factor[i], hat_cap[i])
+            c_hat = ahead(multiplier[j, i], i, exemplar, hat_factor[i], hat_cap[i], hat_scale)
             c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
-            squares += (Z[j, i] - c) ** 2 + (c - ahead) ** 2
+            squares += (Z[j, i] - c) ** 2 + (c - c_hat) ** 2
             gap = max(gap, abs(Z[j, i] - c))
-            change = max(change, abs(c - C[j, i]))
-    return squares, gap, change
+    return squares, gap
 
 
 @kernel
-def accept_rows(Z, C, multiplier, last, factor, cap, scale, mu, momentum):
-    """Store C and ``Lambda = Lambda-hat + mu (Z - C)``, and extrapolate Lambda-hat."""
+def accept_rows(Z, multiplier, last, factor, cap, scale, mu, momentum):
+    """Store ``Lambda = Lambda-hat + mu (Z - C)``, and extrapolate Lambda-hat."""
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
             ascended = multiplier[j, i] + mu * (Z[j, i] - c)
             multiplier[j, i] = ascended + momentum * (ascended - last[j, i])
             last[j, i] = ascended
-            C[j, i] = c
+
+
+@kernel
+def shrink_rows(Y, C, factor, cap, scale):
+    """Do ``C = scale * clip(factor * Y, -cap, cap)``."""
+    for j in range(Y.shape[0]):
+        for i in range(Y.shape[1]):
+            C[j, i] = scale * shrunk(Y[j, i], factor[i], cap[i])

@@ -1,0 +1,158 @@
+"""How fast is it? Every figure is a ratio to a peer, measured in the same process.
+
+``python benchmarks/speed.py --data FOLDER`` on an otherwise idle machine. All code is warm (compiled and
+run once) before it is timed; times are medians over repetitions that alternate with their peer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from _data import load
+from sklearn.cluster import SpectralClustering
+from sklearn.datasets import make_blobs
+
+from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf._parallel import thread_pool
+from smrmf.kernels.graphs import nearest_neighbors
+
+PAPER_NAMES = {
+    "wave": "Wave",
+    "ionosphere": "Ionosphere",
+    "sonar": "Sonar",
+    "movement": "Movement",
+    "musk1": "Musk1",
+    "coil-5": "COIL-5",
+    "isolet": "ISOLET",
+    "semeion": "Semeion",
+    "mfeat-fac": "mfeat-fac",
+    "mfeat-pix": "mfeat-pix",
+}
+
+
+def seconds(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def alternate(*works: Callable[[], object], repeats: int = 7) -> list[float]:
+    """Return the median time of each piece of work; they take turns."""
+    for work in works:
+        work()
+    times = [[seconds(work) for work in works] for _ in range(repeats)]
+    return [float(t) for t in np.median(times, axis=0)]
+
+
+class IterationClock:
+    """A callback that notes when every iteration ends."""
+
+    def __init__(self) -> None:
+        self.ends: list[float] = []
+
+    def setup(self, estimator, context):  # noqa: D102
+        pass
+
+    def teardown(self, estimator, context):  # noqa: D102
+        pass
+
+    def on_fit_task_begin(self, estimator, context):  # noqa: D102
+        pass
+
+    def on_fit_task_end(self, estimator, context):  # noqa: D102
+        if context.task_name == "iteration":
+            self.ends.append(time.perf_counter())
+
+
+def against_spectral_clustering(folder: Path) -> None:
+    print("FastSMRMF at its defaults against SpectralClustering(affinity='nearest_neighbors')")
+    for name in ("mfeat-fac", "semeion"):
+        X, y = load(folder, name)
+        c = len(np.unique(y))
+        ours, theirs = alternate(
+            lambda X=X, c=c: FastSMRMF(c, random_state=0).fit(X),
+            lambda X=X, c=c: SpectralClustering(c, affinity="nearest_neighbors", random_state=0).fit(X),
+        )
+        print(f"  {name:10s} {ours:6.3f} s against {theirs:6.3f} s: {ours / theirs:5.2f}x")
+
+
+def smrmf_iteration(n: int = 2000) -> None:
+    print(f"\nOne SMRMF iteration at n = {n} against np.copyto of one n x n float64 array")
+    X, _ = make_blobs(n, 50, centers=10, cluster_std=8.0, random_state=0)
+    clock = IterationClock()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SMRMF(10, random_state=0, tol=0, max_iter=30).set_callbacks(clock)
+        total = seconds(lambda: model.fit(X))
+    source, target = np.random.default_rng(0).random((n, n)), np.empty((n, n))
+    copies = [seconds(lambda: np.copyto(target, source)) for _ in range(30)]
+    one, copy = float(np.median(np.diff(clock.ends)[5:])), float(np.median(copies))
+    print(f"  {1e3 * one:6.1f} ms against {1e3 * copy:5.2f} ms: {one / copy:5.1f}x (whole fit {total:.1f} s)")
+    tracemalloc.start()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        SMRMF(10, random_state=0, tol=0, max_iter=3).fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    print(f"  peak memory of a whole fit: {peak / (8 * n * n):.2f} n x n arrays")
+
+
+def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
+    print("\nFastSMRMF on blobs with 50 features and 10 clusters: time beyond the neighbour search")
+    beyond = []
+    for n in sizes:
+        X, _ = make_blobs(n, 50, centers=10, cluster_std=8.0, random_state=0)
+
+        def search(X: np.ndarray = X) -> None:
+            with thread_pool(-1) as pool:
+                nearest_neighbors(X, 21, pool=pool)
+
+        whole, knn = alternate(lambda X=X: FastSMRMF(10, random_state=0).fit(X), search, repeats=3)
+        tracemalloc.start()
+        model = FastSMRMF(10, random_state=0).fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        beyond.append(whole - knn)
+        print(
+            f"  n = {n:6d}: fit {whole:6.2f} s, search {knn:6.2f} s, beyond {beyond[-1]:6.2f} s, "
+            f"{model.n_iter_} iterations, peak {peak / (8 * n * n):.3f} n x n arrays"
+        )
+    exponent = np.polyfit(np.log(sizes), np.log(beyond), 1)[0]
+    print(f"  exponent of the time beyond the search: {exponent:.2f}")
+
+
+def beside_the_paper(folder: Path, tables: Path) -> None:
+    if not tables.is_file():
+        return
+    printed = json.loads(tables.read_text())["tables"]["run_time"]["values"]
+    print("\nSeconds per fit at our defaults; p = printed in the paper (MATLAB, other hardware)")
+    print(f"  {'':10s}{'RMNMF':>9s}{'p':>9s}{'SMRMF':>9s}{'p':>9s}{'f-SMRMF':>9s}{'p':>9s}")
+    for name, paper_name in PAPER_NAMES.items():
+        X, y = load(folder, name)
+        line = f"  {name:10s}"
+        for method, kind in (("RMNMF", RMNMF), ("SMRMF", SMRMF), ("f-SMRMF", FastSMRMF)):
+            model = kind(len(np.unique(y)), random_state=0)
+            line += f"{seconds(lambda m=model, X=X: m.fit(X)):9.2f}{printed[paper_name][method]:9.2f}"
+        print(line, flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the .npz files")
+    parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
+    options = parser.parse_args()
+    against_spectral_clustering(options.data)
+    smrmf_iteration()
+    scaling()
+    beside_the_paper(options.data, options.tables or options.data.parent / "paper" / "tables.json")
+
+
+if __name__ == "__main__":
+    main()

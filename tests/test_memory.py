@@ -1,0 +1,42 @@
+"""Promises about memory are tests, not sentences."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from smrmf import RMNMF, SMRMF, FastSMRMF
+
+
+def peak_of(fit):
+    """Return the peak of what a call allocates, in bytes."""
+    tracemalloc.start()
+    try:
+        fit()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(("selection", "dtype"), [("linf", np.float64), ("l2", np.float32)])
+def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
+    n = 1200
+    X, _ = make_blobs(n, 10, centers=5, random_state=0)
+    X = X.astype(dtype)
+    SMRMF(5, random_state=0).fit(X[:100])  # compiled code is not counted
+    model = SMRMF(5, selection=selection, random_state=0, tol=1e-2)
+    assert peak_of(lambda: model.fit(X)) <= 5 * n * n * X.itemsize
+
+
+@pytest.mark.parametrize("kind", [FastSMRMF, RMNMF])
+def test_sparse_graphs_never_make_a_square_array(kind):
+    n = 6000
+    X, _ = make_blobs(n, 10, centers=5, cluster_std=4.0, random_state=0)
+    kind(5, random_state=0).fit(X[:100])
+    model = kind(5, random_state=0).fit(X[:500])
+    assert peak_of(lambda: model.fit(X)) < n * n * X.itemsize / 4
+    assert peak_of(lambda: model.predict(X)) < n * n * X.itemsize / 4
+    assert model.representation_.nnz <= n * 11

@@ -1,0 +1,106 @@
+"""Starts: the simplex graph, spectral labels on awkward graphs, NNDSVD against scikit-learn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.sparse.csgraph import connected_components
+from sklearn.datasets import load_digits, make_blobs, make_circles
+from sklearn.decomposition._nmf import _initialize_nmf
+from sklearn.metrics import adjusted_rand_score
+
+from smrmf._parallel import SERIAL
+from smrmf.factorization._problem import EXPLORE, REFINE, Weights, is_clustering
+from smrmf.factorization._start import (
+    _smoothest,
+    by_size,
+    indicator,
+    nndsvd,
+    simplex_graph,
+    spectral_labels,
+)
+from smrmf.kernels.graphs import nearest_neighbors, symmetrize
+
+
+def spectral(X, c, k=10):
+    return spectral_labels(X, nearest_neighbors(X, k + 1), k, c, np.random.RandomState(0), SERIAL)
+
+
+def test_simplex_graph_gives_every_point_exactly_k_neighbours():
+    X = np.random.default_rng(0).normal(size=(80, 4))
+    graph = simplex_graph(nearest_neighbors(X, 8), 7)
+    np.testing.assert_array_equal((graph.toarray() > 0).sum(axis=1), 7)
+    np.testing.assert_allclose(graph.sum(axis=1), 1)
+
+
+def test_clusters_that_are_components_are_found_exactly():
+    # Four groups without an edge between them: the eigenvalue one has multiplicity four.
+    sizes = [400, 200, 60, 25]
+    X, y = make_blobs(sizes, 10, centers=np.eye(4, 10) * 40, random_state=0)
+    assert adjusted_rand_score(y, spectral(X, 4)) == 1
+
+
+def test_fewer_components_than_clusters_are_split():
+    X, y = make_circles(300, noise=0.02, factor=0.4, random_state=0)
+    W = symmetrize(simplex_graph(nearest_neighbors(X, 11), 10))
+    assert connected_components(W)[0] == 2
+    labels = spectral(X, 4)
+    assert len(np.unique(labels)) == 4
+    # No cluster mixes the two rings.
+    assert all(len(np.unique(y[labels == label])) == 1 for label in range(4))
+
+
+def test_more_components_than_clusters_are_joined_to_their_nearest():
+    centers = [[0, 0], [0, 50], [1000, 0], [1000, 60], [5000, 0]]
+    X, y = make_blobs([50, 20, 50, 20, 60], centers=centers, random_state=0)
+    groups = np.array([0, 0, 1, 1, 2])[y]
+    assert adjusted_rand_score(groups, spectral(X, 3)) == 1
+
+
+def test_the_embedding_spans_the_leading_eigenvectors():
+    X = np.random.default_rng(1).normal(size=(90, 3))
+    W = symmetrize(simplex_graph(nearest_neighbors(X, 11), 10))
+    n_components, component = connected_components(W)
+    embedding = _smoothest(W, component, n_components, 4, np.random.RandomState(0))
+    scale = 1 / np.sqrt(W.sum(axis=1))
+    values, vectors = np.linalg.eigh(W.toarray() * scale[:, None] * scale[None, :])
+    expected = vectors[:, -4:] * values[-4:] ** 5
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(embedding @ embedding.T, expected @ expected.T, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(embedding, axis=1), 1)
+
+
+def test_clusters_are_numbered_by_size():
+    labels = np.array([2, 2, 0, 1, 1, 1])
+    np.testing.assert_array_equal(by_size(labels, 3), [1, 1, 2, 0, 0, 0])
+
+
+def test_indicator_is_orthonormal():
+    G = indicator(np.array([0, 0, 2, 2, 2]), 3, np.float64)
+    np.testing.assert_allclose(G.T @ G, np.diag([1, 0, 1]), atol=1e-15)
+
+
+def test_nndsvd_is_that_of_scikit_learn():
+    X = load_digits().data[:300]
+    W, _ = _initialize_nmf(X, 6, init="nndsvd", random_state=0)
+    np.testing.assert_allclose(nndsvd(X, 6), W, atol=1e-3)
+
+
+def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
+    X, y = make_blobs(60, 4, centers=3, random_state=0)
+    labels = indicator(y, 3, X.dtype)
+    mixed = np.random.default_rng(0).random((60, 3))
+    assert is_clustering(labels)
+    assert not is_clustering(mixed)
+    assert not is_clustering(-labels)
+    for G, strength in ((labels, REFINE), (mixed, EXPLORE)):
+        weights = Weights.from_start(X, G, "auto", "auto", SERIAL)
+        rest = X - G @ np.linalg.lstsq(G, X, rcond=None)[0]
+        residual = np.median(np.linalg.norm(rest, axis=1)) / weights.scale
+        assert weights.mu == pytest.approx(strength / residual)
+        assert weights.lam == pytest.approx(residual * 60 / 3)
+
+
+def test_paper_weights_are_left_alone():
+    X = np.random.default_rng(0).random((20, 3))
+    assert Weights.from_start(X, X, 0.3, 0.1, SERIAL) == Weights(1.0, 0.3, 0.1)
