@@ -1,4 +1,4 @@
-"""How good are the clusters and the exemplars, without labels and without tuning?
+"""Measure how good the clusters and exemplars are, without labels and without tuning.
 
 ``python benchmarks/quality.py --data FOLDER`` fits every method once, at its defaults, on ten of the
 paper's data sets; labels serve for scoring only. With ``--paper`` it runs the paper's protocol instead:
@@ -129,14 +129,19 @@ def score_one(model: RMNMF | SMRMF | FastSMRMF, X: np.ndarray, y: np.ndarray) ->
     return clustering_accuracy(y, fitted.labels_), fitted.converged_
 
 
-def run_paper(folder: Path, table: Path, names: list[str], jobs: int) -> None:
+def run_paper(
+    folder: Path, table: Path, names: list[str], jobs: int, penalty: float, fill: float | None
+) -> None:
     printed = json.loads(table.read_text())["tables"]["acc"]["values"]
     print("best over the grid, chosen with the labels (the paper's protocol); p = printed in the paper")
     print(f"{'':12s}" + "".join(f"{m:>9s}{'p':>7s}{'conv':>7s}" for m in ("RMNMF", "SMRMF", "f-SMRMF")))
     for name in names:
         X, y = load(folder, name)
-        line = f"{name:12s}"
-        for method, models in paper_runs(len(np.unique(y))).items():
+        line, c = f"{name:12s}", len(np.unique(y))
+        reading = {"penalty": penalty}
+        if fill is not None:
+            reading["init"] = filled_start(X, c, fill)
+        for method, models in paper_runs(c, reading).items():
             results = joblib.Parallel(n_jobs=jobs)(joblib.delayed(score_one)(m, X, y) for m in models)
             best = max(accuracy for accuracy, _ in results)
             converged = np.mean([good for _, good in results])
@@ -152,11 +157,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=1, help="seeds to average over")
     parser.add_argument("--paper", action="store_true", help="the paper's settings over its grids")
     parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
+    parser.add_argument("--penalty", type=float, default=0.1, help="first penalty for --paper")
+    parser.add_argument("--fill", type=float, help="fill small entries of NNDSVD with this, for --paper")
     parser.add_argument("--jobs", type=int, default=-1, help="processes for --paper")
     options = parser.parse_args()
     if options.paper:
         tables = options.tables or options.data.parent / "paper" / "tables.json"
-        run_paper(options.data, tables, options.sets or list(PAPER_SETS), options.jobs)
+        names = options.sets or list(PAPER_SETS)
+        run_paper(options.data, tables, names, options.jobs, options.penalty, options.fill)
     else:
         run_defaults(options.data, options.sets or DATA_SETS, options.seeds)
 

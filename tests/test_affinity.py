@@ -1,0 +1,131 @@
+"""The graphs in the slot: certified columns, widened lists, frozen blocks, dissimilarities."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+from smrmf import SMRMF
+from smrmf._parallel import SERIAL
+from smrmf.factorization._affinity import ClosedFormAffinity
+from smrmf.factorization._dissimilarity import EuclideanDissimilarity, KernelDissimilarity, Points
+from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.kernels.columns import solve_column
+from smrmf.kernels.graphs import nearest_neighbors
+
+N, K = 70, 5
+
+
+@pytest.fixture(scope="module")
+def points():
+    X = np.random.default_rng(0).normal(size=(N, 3)) + 100
+    return Points.from_data(X, nearest_neighbors(X, 2 * K + 1), K, SERIAL)
+
+
+@pytest.fixture(scope="module")
+def latent():
+    rng = np.random.default_rng(1)
+    return rng.normal(size=(N, 2)) / N, rng.random((N, 2)) / N
+
+
+def dissimilarities(points):
+    return {
+        "distances": EuclideanDissimilarity.from_points(points, 1),
+        "squared": EuclideanDissimilarity.from_points(points, 2),
+        "kernel": KernelDissimilarity(points, "distance", False),
+        "mean kernel": KernelDissimilarity(points, "distance", True),
+    }
+
+
+NAMES = ["distances", "squared", "kernel", "mean kernel"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_input_terms_match_their_definition(points, name):
+    d = cdist(points.X, points.X)
+    kth = np.sort(d, axis=1)[:, K]
+    expected = {
+        "distances": d / d.max(),
+        "squared": d**2 / np.mean(np.sort(d, axis=1)[:, K + 1] ** 2),
+    }
+    K_ = np.exp(-(d**2) / (2 * kth[:, None] ** 2))
+    expected["kernel"] = expected["mean kernel"] = -(K_ + K_.T) / 2
+    D = dissimilarities(points)[name].dense()
+    np.testing.assert_allclose(D, expected[name], atol=1e-12)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_latent_blocks_and_lists_agree(points, latent, name):
+    G, H = latent
+    dissimilarity = dissimilarities(points)[name]
+    widths = dissimilarity.latent_widths(G, H)
+    block = dissimilarity.latent_block(G, H, widths, slice(10, 25))
+    indptr = np.arange(0, 15 * N + 1, N)
+    indices = np.tile(np.arange(N), 15)
+    lists = np.empty(15 * N)
+    dissimilarity.latent_lists(G, H, widths, indptr, indices, 10, lists)
+    np.testing.assert_allclose(lists.reshape(15, N), block, atol=1e-12)
+    assert block.min() >= dissimilarity.latent_floor - 1e-12
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("smoothness", [None, 0.05, 2.0, 200.0])
+@pytest.mark.parametrize("ratio", [0.0, 0.5, 40.0])
+def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, smoothness, ratio):
+    G, H = latent
+    dissimilarity = dissimilarities(points)[name]
+    hoods = Neighborhoods(10, K, "mass")
+    affinity = ClosedFormAffinity(dissimilarity, hoods, 1.0, smoothness, 2 * K)
+    state = affinity.update(affinity.init(), G, H, ratio, 1.0)
+    assert state.certified == N
+    Dhat = dissimilarity.dense()
+    if ratio > 0:
+        widths = dissimilarity.latent_widths(G, H)
+        Dhat = Dhat + ratio * dissimilarity.latent_block(G, H, widths, slice(0, N))
+    if smoothness is None:
+        np.fill_diagonal(Dhat, np.inf)
+    Zt = affinity.representation(state).toarray()
+    for j in range(N):
+        inside = np.isfinite(Dhat[j])
+        whole = np.zeros(N)
+        whole[inside] = solve_column(Dhat[j, inside], state.delta[j])
+        np.testing.assert_allclose(Zt[j], whole, atol=1e-7)
+
+
+def test_lists_grow_only_where_they_must(points, latent):
+    G, H = latent
+    affinity = ClosedFormAffinity(
+        EuclideanDissimilarity.from_points(points, 2), Neighborhoods(10, K, "mass"), 1.0, None, 2 * K
+    )
+    first = affinity.init()
+    np.testing.assert_array_equal(np.diff(first.lists.indptr), 2 * K)
+    pushed = H.copy()
+    pushed[0] += 5  # one column whose near points have all become unlike
+    later = affinity.update(first, G, pushed, 10.0, 1.0)
+    lengths = np.diff(later.lists.indptr)
+    assert lengths[0] > 2 * K
+    assert np.median(lengths) == 2 * K
+
+
+def test_value_is_the_objective_of_the_columns(points):
+    affinity = ClosedFormAffinity(
+        EuclideanDissimilarity.from_points(points, 2), Neighborhoods(10, K, "mass"), 3.0, 0.7, 2 * K
+    )
+    state = affinity.init()
+    Zt, D = affinity.representation(state).toarray(), affinity.dissimilarity.dense()
+    assert affinity.value(state) == pytest.approx(3.0 * (np.sum(D * Zt) + 0.7 / 2 * np.sum(Zt**2)))
+
+
+def test_frozen_blocks_stay_as_they_are():
+    X = np.random.default_rng(0).normal(size=(40, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        short, long = (
+            SMRMF(3, random_state=0, freeze_tol=10.0, tol=0, max_iter=rounds).fit(X) for rounds in (1, 15)
+        )
+        free = SMRMF(3, random_state=0, tol=0, max_iter=15).fit(X)
+    np.testing.assert_array_equal(short.representation_, long.representation_)
+    assert np.abs(free.representation_ - long.representation_).max() > 1e-6
