@@ -104,22 +104,22 @@ def exemplar_row(name: str, X: np.ndarray, y: np.ndarray, model: FastSMRMF) -> t
     return row + f"{clusters:>10s}{classes:>9s}{agree:19.4f}", purer
 
 
-def paper_runs(c: int) -> dict[str, list]:
-    """List the paper's grid of every method."""
-    two = list(itertools.product(WEIGHTS, WEIGHTS))
-    return {
-        "RMNMF": [RMNMF(c, **RMNMF.paper_settings() | {"manifold_weight": w}) for w in WEIGHTS],
-        "SMRMF": [
-            SMRMF(c, **SMRMF.paper_settings() | {"manifold_weight": w, "selection_weight": b}) for w, b in two
-        ],
-        "f-SMRMF": [
-            FastSMRMF(
-                c,
-                **FastSMRMF.paper_settings() | {"manifold_weight": w, "selection_weight": b, "smoothness": s},
-            )
-            for (w, b), s in itertools.product(two, SMOOTHNESS)
-        ],
-    }
+def paper_runs(c: int, reading: dict) -> dict[str, list]:
+    """List the paper's grid of every method, under one reading of what the paper leaves open."""
+    grid = {"manifold_weight": WEIGHTS, "selection_weight": WEIGHTS, "smoothness": SMOOTHNESS}
+    runs = {}
+    for method, kind, tuned in (("RMNMF", RMNMF, 1), ("SMRMF", SMRMF, 2), ("f-SMRMF", FastSMRMF, 3)):
+        names = list(grid)[:tuned]
+        points = itertools.product(*(grid[name] for name in names))
+        fixed = kind.paper_settings() | reading
+        runs[method] = [kind(c, **fixed | dict(zip(names, point, strict=True))) for point in points]
+    return runs
+
+
+def filled_start(X: np.ndarray, c: int, fill: float) -> np.ndarray:
+    """Return NNDSVD as a widespread implementation has it, with small entries set to a constant."""
+    G = nndsvd(X, c)
+    return np.where(G < 1e-10, fill, G)
 
 
 def score_one(model: RMNMF | SMRMF | FastSMRMF, X: np.ndarray, y: np.ndarray) -> tuple[float, bool]:
