@@ -22,6 +22,7 @@ from sklearn.decomposition import NMF
 from sklearn.metrics import normalized_mutual_info_score
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf.factorization._start import nndsvd
 from smrmf.metrics import bad_neighbor_share, clustering_accuracy
 
 DATA_SETS = [

@@ -117,7 +117,7 @@ class FastSMRMF(ManifoldFactorization):
     >>> X, _ = load_iris(return_X_y=True)
     >>> model = FastSMRMF(n_clusters=3, random_state=0).fit(X)
     >>> [int(size) for size in np.bincount(model.labels_)]
-    [60, 50, 40]
+    [64, 50, 36]
     >>> bool((model.predict(X) == model.labels_).all())
     True
     """

@@ -11,10 +11,11 @@ from smrmf._compile import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf.kernels.distances import pair_squared_distances, squared_norms
 
-# A tile of distances should stay in the second-level cache while it is searched.
+# A tile of products should stay in the second-level cache while it is searched.
 TILE_COLUMNS = 1024
 # Rounding in the product form may swap near ties: a few more candidates, then exact distances.
 SPARE_CANDIDATES = 8
+CENTER_SAMPLE = 1024
 
 
 class Neighbors(NamedTuple):
@@ -25,61 +26,110 @@ class Neighbors(NamedTuple):
 
 
 @kernel
+def _insert(value, j, best, best_index):
+    """Put a candidate into a sorted list, after its equals; return the new worst value."""
+    slot = best.shape[0] - 1
+    while slot > 0 and best[slot - 1] > value:
+        best[slot] = best[slot - 1]
+        best_index[slot] = best_index[slot - 1]
+        slot -= 1
+    best[slot] = value
+    best_index[slot] = j
+    return best[best.shape[0] - 1]
+
+
+@kernel
 def _keep_smallest(products, norms, first_column, own, best, best_index):
     """Merge a tile of ``|y|^2 - 2 x'y`` into the sorted lists of the smallest ones seen so far.
 
-    Leaving out ``|x|^2``, the same for a whole row, orders the candidates just as well.
+    Leaving out ``|x|^2``, the same for a whole row, orders the candidates just as well. Row i never
+    takes column ``own[i]``.
     """
     size = best.shape[1]
     for i in range(products.shape[0]):
         worst = best[i, size - 1]
         for t in range(products.shape[1]):
             value = norms[t] - 2 * products[i, t]
-            if value < worst:
-                j = first_column + t
-                if j == own + i:
-                    continue
-                slot = size - 1
-                while slot > 0 and best[i, slot - 1] > value:
-                    best[i, slot] = best[i, slot - 1]
-                    best_index[i, slot] = best_index[i, slot - 1]
-                    slot -= 1
-                best[i, slot] = value
-                best_index[i, slot] = j
-                worst = best[i, size - 1]
+            if value < worst and first_column + t != own[i]:
+                worst = _insert(value, first_column + t, best[i], best_index[i])
+
+
+@kernel
+def _search_directly(X, queries, own, best, best_index):
+    """Find the nearest rows of X by sums of squared differences: slow, and never cancelling."""
+    size = best.shape[1]
+    for i in range(queries.shape[0]):
+        worst = np.inf
+        for q in range(size):
+            best[i, q] = np.inf
+        for j in range(X.shape[0]):
+            if j == own[i]:
+                continue
+            total = 0.0
+            for f in range(X.shape[1]):
+                difference = X[j, f] - queries[i, f]
+                total += difference * difference
+            if total < worst:
+                worst = _insert(total, j, best[i], best_index[i])
+
+
+def _typical_point(X):
+    """Return a point in the middle of the data that a few far ones cannot pull away.
+
+    The median of whole numbers is a whole or half number, which leaves their ties exact.
+    """
+    rows = np.linspace(0, len(X) - 1, min(len(X), CENTER_SAMPLE)).astype(int)
+    return np.median(X[rows], axis=0).astype(X.dtype)
 
 
 def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neighbors:
     """Find the ``n_neighbors`` nearest rows of ``X`` to every query (by default to every row but itself).
 
     Exact, by tiles of matrix products, so no n x n array exists. The distances returned are
-    recomputed as sums of squared differences: a duplicate is at distance exactly zero.
+    recomputed as sums of squared differences: a duplicate is at distance exactly zero. Queries for
+    which the product form loses the distances (far from the middle, close to each other) are
+    searched directly.
     """
-    center = X.mean(axis=0)
+    center = _typical_point(X)
     points = X - center
-    searched = points if queries is None else queries - center
+    searched = X if queries is None else queries
     norms = squared_norms(points)
-    own = -len(X) if queries is not None else 0
-    available = len(X) - (queries is None)
-    size = min(n_neighbors + SPARE_CANDIDATES, available)
-
+    own = np.arange(len(X)) if queries is None else np.full(len(queries), -1)
+    size = min(n_neighbors + SPARE_CANDIDATES, len(X) - (queries is None))
     tiles = [slice(t, t + TILE_COLUMNS) for t in range(0, len(points), TILE_COLUMNS)]
 
     def one(block):
-        rows = searched[block]
+        rows = searched[block] - center
         best = np.full((len(rows), size), np.inf, X.dtype)
         index = np.zeros((len(rows), size), np.intp)
         for tile in tiles:
             products = rows @ points[tile].T
-            _keep_smallest(products, norms[tile], tile.start, own + block.start, best, index)
+            _keep_smallest(products, norms[tile], tile.start, own[block], best, index)
         exact = np.empty_like(best)
-        queried = X[block] if queries is None else queries[block]
-        pair_squared_distances(queried, X, index, exact)
-        order = np.lexsort((index, exact))[:, :n_neighbors]
-        return np.take_along_axis(index, order, 1), np.take_along_axis(exact, order, 1)
+        pair_squared_distances(searched[block], X, index, exact)
+        order = np.lexsort((index, exact))
+        exact, index = np.take_along_axis(exact, order, 1), np.take_along_axis(index, order, 1)
+        lost = _lost_in_rounding(squared_norms(rows), best[:, -1], exact[:, n_neighbors - 1])
+        if lost.any():
+            found, found_index = exact[lost], index[lost]
+            _search_directly(X, searched[block][lost], own[block][lost], found, found_index)
+            exact[lost], index[lost] = found, found_index
+        return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()
 
     parts = pool.map(one, row_blocks(len(searched), TILE_COLUMNS))
     return Neighbors(np.concatenate([i for i, _ in parts]), np.concatenate([d for _, d in parts]))
+
+
+def _lost_in_rounding(own_norms, worst, kth):
+    """Tell for which rows points outside the candidate list might be nearer than the k-th one.
+
+    Nothing outside the list is nearer than its worst product form less the rounding of that form.
+    A doubt far below the distances themselves is only a tie.
+    """
+    eps = float(np.finfo(kth.dtype).eps)
+    worst = own_norms + worst
+    doubt = 64 * eps * (own_norms + np.abs(worst))
+    return (kth > worst - doubt) & (doubt > np.sqrt(eps) * kth)
 
 
 def neighbor_graph(indices, weights, n_columns=None):

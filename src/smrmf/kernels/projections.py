@@ -154,7 +154,6 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         return np.full(n_groups, np.inf)
     level = largest.copy() if warm is None else np.minimum(warm, largest)
     live = np.ones(n_groups, dtype=bool)
-    last_counts = np.zeros(n_groups)
     for _ in range(MAX_NEWTON_STEPS):
         at = level
         parts = _sum_blocks(
@@ -166,12 +165,22 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         alive = totals > theta
         # A group that comes back to life has no level yet, so it restarts from zero.
         updated = np.where(alive & live, np.clip((sums - theta) / counts, 0.0, largest), 0.0)
-        # The same entries above their levels as last time: the equations are solved.
-        settled = np.array_equal(alive, live) and np.array_equal(counts, last_counts)
-        level, live, last_counts = updated, alive, counts
-        if settled:
+        settled = np.array_equal(alive, live) and np.allclose(updated, level, rtol=1e-13, atol=0.0)
+        level, live = updated, alive
+        if settled or not live.any():
             break
-    return level
+    return _exact_sum(level, totals, radius)
+
+
+def _exact_sum(level, totals, radius):
+    """Make the levels sum to the radius; far outside the ball they are small differences of large sums.
+
+    Where nothing is left of the differences, the heaviest group is the last one alive.
+    """
+    total = level.sum()
+    if total > 0:
+        return level * (radius / total)
+    return np.where(np.arange(len(level)) == np.argmax(totals), radius, 0.0)
 
 
 def project_l1inf_ball(Y, radius, warm=None, pool: Pool = SERIAL):

@@ -8,14 +8,16 @@ import scipy.linalg
 from smrmf._compile import kernel
 
 # The Gram route squares the condition number; beyond this the thin SVD takes over.
-SAFE_GRAM_RATIO = 1e-6
+SAFE_GRAM_RATIO = 1e-4
 
 
 def shrink_l21(B, threshold):
     """Solve ``argmin_E threshold ||E||_{2,1} + 1/2 ||E - B||_F^2``: shorten every row by the threshold."""
-    norms = np.linalg.norm(B, axis=1, keepdims=True)
+    # Squares of single-precision rows may overflow or vanish, those of double ones are safe.
+    norms = np.linalg.norm(B.astype(np.float64), axis=1, keepdims=True)
     kept = np.maximum(norms - threshold, 0)
-    return B * np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
+    factors = np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
+    return B * factors.astype(B.dtype)
 
 
 @kernel
