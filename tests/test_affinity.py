@@ -40,6 +40,12 @@ def dissimilarities(points):
     }
 
 
+def dense_latent(dissimilarity, G, H):
+    target = np.zeros((len(G), len(G)))
+    dissimilarity.add_latent(G, H, 1.0, target)
+    return target
+
+
 NAMES = ["distances", "squared", "kernel", "mean kernel"]
 
 
@@ -58,11 +64,11 @@ def test_input_terms_match_their_definition(points, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_latent_blocks_and_lists_agree(points, latent, name):
+def test_dense_latent_terms_and_lists_agree(points, latent, name):
     G, H = latent
     dissimilarity = dissimilarities(points)[name]
     widths = dissimilarity.latent_widths(G, H)
-    block = dissimilarity.latent_block(G, H, widths, slice(10, 25))
+    block = dense_latent(dissimilarity, G, H)[10:25]
     indptr = np.arange(0, 15 * N + 1, N)
     indices = np.tile(np.arange(N), 15)
     lists = np.empty(15 * N)
@@ -83,8 +89,7 @@ def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, 
     assert state.certified == N
     Dhat = dissimilarity.dense()
     if ratio > 0:
-        widths = dissimilarity.latent_widths(G, H)
-        Dhat = Dhat + ratio * dissimilarity.latent_block(G, H, widths, slice(0, N))
+        Dhat = Dhat + ratio * dense_latent(dissimilarity, G, H)
     if smoothness is None:
         np.fill_diagonal(Dhat, np.inf)
     Zt = affinity.representation(state).toarray()
@@ -93,6 +98,22 @@ def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, 
         whole = np.zeros(N)
         whole[inside] = solve_column(Dhat[j, inside], state.delta[j])
         np.testing.assert_allclose(Zt[j], whole, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_dense_latent_terms_match_their_definition(name):
+    rng = np.random.default_rng(2)
+    n = 300  # more than one tile
+    X, G, H = rng.normal(size=(n, 2)), rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
+    points = Points.from_data(X, nearest_neighbors(X, 2 * K + 1), K, SERIAL)
+    d2 = cdist(G, H, "sqeuclidean")
+    others = np.where(np.eye(n, dtype=bool), np.inf, d2)
+    gamma = np.sqrt(np.sort(others, axis=1)[:, K - 1])
+    if name == "mean kernel":
+        gamma = np.full(n, gamma.mean())
+    kernel = np.exp(-d2 / (2 * gamma[:, None] ** 2))
+    expected = -(kernel + kernel.T) / 2 if "kernel" in name else d2.T
+    np.testing.assert_allclose(dense_latent(dissimilarities(points)[name], G, H), expected, atol=1e-12)
 
 
 def test_lists_grow_only_where_they_must(points, latent):

@@ -13,13 +13,13 @@ from scipy.spatial.distance import cdist
 from smrmf._parallel import thread_pool
 from smrmf.kernels.distances import (
     adaptive_gaussian,
-    latent_kth_squared,
     neighbor_bandwidth,
     pair_squared_distances,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
+from smrmf.kernels.graphs import latent_kth_squared
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -16,8 +16,8 @@ from smrmf.kernels.projections import (
     l12_factors,
     project_l1inf_ball,
     project_l12_ball,
+    project_rows_in_place,
     project_simplex,
-    project_simplex_rows,
 )
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-10}
@@ -137,7 +137,7 @@ def test_a_single_column_gets_the_whole_radius():
 def test_simplex_projects_in_place():
     Y = np.random.default_rng(0).normal(size=(5, 6))
     expected = project_simplex(Y)
-    project_simplex_rows(Y, 1.0, Y)
+    project_rows_in_place(Y, 1.0)
     assert_array_equal(Y, expected)
 
 

@@ -15,6 +15,7 @@ import joblib
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+B = TypeVar("B")
 T = TypeVar("T")
 
 # A block of a megabyte outweighs the hand-over to a thread and still fits in its cache.
@@ -33,7 +34,7 @@ class Pool:
     def __init__(self, executor: ThreadPoolExecutor | None = None) -> None:
         self._executor = executor
 
-    def map(self, function: Callable[[slice], T], blocks: list[slice]) -> list[T]:
+    def map(self, function: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
         """Apply ``function`` to every block; results come in the order of the blocks."""
         if self._executor is None or len(blocks) == 1:
             return [function(block) for block in blocks]

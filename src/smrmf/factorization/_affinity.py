@@ -24,7 +24,8 @@ from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
-from smrmf.kernels.row_sparse import c_rows, z_rows
+from smrmf.kernels.projections import project_rows_in_place
+from smrmf.kernels.row_sparse import c_rows, z_target_rows
 
 
 class AbstractAffinity(ABC):
@@ -90,7 +91,7 @@ class RowSparseState:
 class RowSparseAffinity(AbstractAffinity):
     """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
 
-    ``freeze_tol`` stops updating Z and C for good once neither changes by more (errata E18).
+    ``freeze_tol`` stops updating Z and C for good once C changes by no more (errata E18).
     """
 
     dissimilarity: AbstractDissimilarity
@@ -113,24 +114,14 @@ class RowSparseAffinity(AbstractAffinity):
     ) -> RowSparseState:
         if state.settled:
             return state
-        points, ratio = self.dissimilarity.points, lam / self.beta
-        widths = self.dissimilarity.latent_widths(G, H) if ratio > 0 else None
-
-        def z_step(block: slice) -> float:
-            D = state.D[block]
-            if ratio > 0:
-                latent = self.dissimilarity.latent_block(G, H, widths, block)
-                latent *= ratio
-                latent += D
-                D = latent
-            return z_rows(D, state.C[block], state.multiplier[block], state.Z[block], self.beta, mu)
-
-        moved = points.pool.map(z_step, points.blocks())
-        shrunk = self.ball.shrinkage(state.Z, state.multiplier, 1 / mu, 1.0, state.shrunk, points.pool)
-        arrays = (state.Z, state.C, state.multiplier)
-        changed = points.pool.over_rows(c_rows, arrays, *shrunk, mu)
-        settled = max(*moved, *changed) <= self.freeze_tol
-        return replace(state, shrunk=shrunk, settled=settled)
+        pool, Z, multiplier = self.dissimilarity.points.pool, state.Z, state.multiplier
+        pool.over_rows(z_target_rows, (state.D, state.C, multiplier, Z), self.beta, mu)
+        if lam > 0:
+            self.dissimilarity.add_latent(G, H, -lam / mu, Z)
+        pool.over_rows(project_rows_in_place, (Z,), 1.0)
+        shrunk = self.ball.shrinkage(Z, multiplier, 1 / mu, 1.0, state.shrunk, pool)
+        changes = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
+        return replace(state, shrunk=shrunk, settled=max(changes) <= self.freeze_tol)
 
     def value(self, state: RowSparseState) -> float:
         return self.beta * float(np.vdot(state.D, state.Z))

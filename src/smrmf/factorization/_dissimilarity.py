@@ -16,14 +16,16 @@ import numpy as np
 from smrmf._parallel import Pool, row_blocks
 from smrmf.kernels.columns import latent_kernel_lists, latent_squared_lists
 from smrmf.kernels.distances import (
-    latent_kth_squared,
     neighbor_bandwidth,
-    over_bandwidth,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
-from smrmf.kernels.graphs import Neighbors
+from smrmf.kernels.graphs import Neighbors, latent_kth_squared
+from smrmf.kernels.row_sparse import add_kernel_tiles
+
+# Edge of a square tile of n x n work: two of them and their inner products stay in cache.
+TILE = 256
 
 
 @dataclass(frozen=True)
@@ -74,10 +76,8 @@ class AbstractDissimilarity(ABC):
         """Return this iteration's latent bandwidths, if there are any."""
 
     @abstractmethod
-    def latent_block(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
-    ) -> np.ndarray:
-        """Return D_hg for the columns ``rows`` of Z, one column per row of the block."""
+    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+        """Add ``weight`` times D_hg, transposed as all that is n x n, to ``target``."""
 
     @abstractmethod
     def latent_lists(
@@ -136,17 +136,21 @@ class KernelDissimilarity(AbstractDissimilarity):
         widths = neighbor_bandwidth(kth, self.bandwidth)
         return np.full_like(widths, widths.mean()) if self.mean_latent_width else widths
 
-    def latent_block(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
-    ) -> np.ndarray:
-        assert widths is not None
-        forward = squared_distances(H[rows], G)
-        backward = squared_distances(G[rows], H)
-        np.exp(over_bandwidth(forward, widths[None, :], out=forward), out=forward)
-        over_bandwidth(backward, widths[rows, None], out=backward)
-        forward += np.exp(backward, out=backward)
-        forward *= -0.5
-        return forward
+    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+        """Add the latent term, which is symmetric, tile by tile with its mirror image."""
+        widths = self.latent_widths(G, H)
+        g, h = squared_norms(G), squared_norms(H)
+        tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
+        pairs = [(a, b) for place, a in enumerate(tiles) for b in tiles[place:]]
+
+        def one(pair: tuple[slice, slice]) -> None:
+            a, b = pair
+            mirror = target[b, a] if a != b else target[:0, :0]
+            rows, columns = (g[a], h[a], widths[a]), (g[b], h[b], widths[b])
+            products = (G[a] @ H[b].T, G[b] @ H[a].T)
+            add_kernel_tiles(*products, *rows, *columns, weight, target[a, b], mirror)
+
+        self.points.pool.map(one, pairs)
 
     def latent_lists(
         self,
@@ -201,10 +205,13 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
-    def latent_block(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, rows: slice
-    ) -> np.ndarray:
-        return squared_distances(H[rows], G)
+    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+        def one(rows: slice) -> None:
+            latent = squared_distances(H[rows], G)
+            latent *= weight
+            target[rows] += latent
+
+        self.points.pool.map(one, self.points.blocks())
 
     def latent_lists(
         self,

@@ -12,14 +12,11 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.kernels.columns import keep_largest
+from smrmf.kernels.columns import gather_columns, keep_largest, positive_columns
 from smrmf.kernels.graphs import symmetrize
 
 Rule = Literal["mass", "norm"]
 Matrix = Any  # a dense array or a CSR matrix
-
-# Columns of a dense Zt are gathered so many at a time, to keep the copy small.
-GATHER_COLUMNS = 256
 
 
 def represented(Zt: Matrix, rule: Rule) -> np.ndarray:
@@ -46,14 +43,17 @@ def best_first(scores: np.ndarray, count: int) -> np.ndarray:
 
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
-    """Return rows of Z, that is columns of Zt, as CSR."""
+    """Return rows of Z, that is columns of Zt, as CSR with sorted indices."""
     if sp.issparse(Zt):
-        return Zt.T.tocsr()[chosen]
-    parts = [
-        sp.csr_array(Zt[:, chosen[start : start + GATHER_COLUMNS]].T)
-        for start in range(0, len(chosen), GATHER_COLUMNS)
-    ]
-    return sp.vstack(parts, format="csr")
+        rows = Zt.T.tocsr()[chosen]
+        rows.sort_indices()
+        return rows
+    counts = np.zeros(len(chosen), np.intp)
+    positive_columns(Zt, chosen, counts)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    indices, data = np.empty(indptr[-1], np.intp), np.empty(indptr[-1], Zt.dtype)
+    gather_columns(Zt, chosen, indptr[:-1].copy(), indices, data)
+    return sp.csr_array((data, indices, indptr), shape=(len(chosen), len(Zt)))
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,9 @@ def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tup
         scores = represented(Zt, "norm")
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
-    entries = sp.coo_array(Zt)
-    same = (labels[entries.row] == labels[entries.col]) & (entries.row != entries.col)
-    masses = entries.data[same].astype(np.float64)
-    scores = np.bincount(entries.col[same], masses, minlength=len(labels)).astype(np.float64)
+    membership = np.eye(labels.max() + 1)[labels]
+    masses = Zt.T @ membership
+    scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None)
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])

@@ -79,8 +79,8 @@ class SMRMF(ManifoldFactorization):
     n_jobs : int or None, default=-1
         Threads; the result does not depend on it.
     freeze_tol : float, default=0
-        Z and C are left alone for good once no entry changes by more; the paper uses 1e-5 from 2000
-        points on.
+        Z and C are left alone for good once no entry of C changes by more; the paper uses 1e-5 from
+        2000 points on.
 
     Attributes
     ----------

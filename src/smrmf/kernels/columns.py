@@ -47,7 +47,6 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         longest = max(longest, indptr[j + 1] - indptr[j])
     shifted = np.empty(longest, dissimilarity.dtype)
     active = np.empty(longest, dissimilarity.dtype)
-    waiting = np.empty(longest, dissimilarity.dtype)
     certified = 0
     for j in range(indptr.shape[0] - 1):
         start = indptr[j]
@@ -58,7 +57,7 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         for q in range(size):
             # Entries a whole delta above the smallest never get mass; -2 keeps them finite.
             shifted[q] = max((smallest - dissimilarity[start + q]) / delta[j], -2.0)
-        theta = simplex_threshold(shifted[:size], 1.0, active, waiting)
+        theta = simplex_threshold(shifted[:size], 1.0, active)
         for q in range(size):
             z[start + q] = max(shifted[q] - theta, 0.0)
         level[j] = smallest - delta[j] * theta
@@ -109,6 +108,26 @@ def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
             here = np.exp(-forward / (2 * gamma[i] ** 2))
             there = np.exp(-backward / (2 * gamma[j] ** 2))
             out[p] = -0.5 * (here + there)
+
+
+@kernel
+def positive_columns(M, chosen, counts):
+    """Count the positive entries of some columns of a dense matrix, row by row."""
+    for j in range(M.shape[0]):
+        for q in range(chosen.shape[0]):
+            counts[q] += M[j, chosen[q]] > 0
+
+
+@kernel
+def gather_columns(M, chosen, position, indices, data):
+    """Write the positive entries of some columns behind each other; ``position`` is where each begins."""
+    for j in range(M.shape[0]):
+        for q in range(chosen.shape[0]):
+            value = M[j, chosen[q]]
+            if value > 0:
+                indices[position[q]] = j
+                data[position[q]] = value
+                position[q] += 1
 
 
 @kernel

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from smrmf._compile import kernel
-from smrmf._parallel import SERIAL, Pool, row_blocks
 
 
 def squared_norms(X):
@@ -74,16 +73,3 @@ def neighbor_bandwidth(kth_squared, bandwidth):
     width = kth_squared if bandwidth == "squared-distance" else np.sqrt(kth_squared)
     # The kernel squares the bandwidth, so its square must not vanish either.
     return np.maximum(width, np.sqrt(np.finfo(width.dtype).tiny) * 2)
-
-
-def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
-    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
-    g_norms, h_norms = squared_norms(G), squared_norms(H)
-
-    def one(block):
-        squared = squared_distances(G[block], H, g_norms[block], h_norms)
-        squared[np.arange(len(squared)), np.arange(block.start, block.stop)] = np.inf
-        squared.partition(k - 1, axis=1)
-        return squared[:, k - 1].copy()  # a view would keep the whole block alive
-
-    return np.concatenate(pool.map(one, row_blocks(len(G), len(H))))

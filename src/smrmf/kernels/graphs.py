@@ -132,6 +132,20 @@ def _lost_in_rounding(own_norms, worst, kth):
     return (kth > worst - doubt) & (doubt > np.sqrt(eps) * kth)
 
 
+def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
+    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
+    g_norms, h_norms = squared_norms(G), squared_norms(H)
+    own = np.arange(len(G))
+
+    def one(block):
+        best = np.full((block.stop - block.start, k), np.inf, G.dtype)
+        index = np.zeros(best.shape, np.intp)
+        _keep_smallest(G[block] @ H.T, h_norms, 0, own[block], best, index)
+        return np.maximum(g_norms[block] + best[:, -1], 0)
+
+    return np.concatenate(pool.map(one, row_blocks(len(G), len(H))))
+
+
 def neighbor_graph(indices, weights, n_columns=None):
     """Put lists of neighbours and their weights into a CSR matrix, one row per list."""
     n, k = indices.shape

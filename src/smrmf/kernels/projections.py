@@ -16,87 +16,67 @@ MAX_NEWTON_STEPS = 100
 
 
 @kernel
-def simplex_threshold(y, radius, active, waiting):
-    """Find theta with ``sum(max(y - theta, 0)) = radius``: Condat's one-scan method.
+def simplex_threshold(y, radius, active):
+    """Find theta with ``sum(max(y - theta, 0)) = radius``: Condat's scan, from the largest entry.
 
-    ``active`` and ``waiting`` are work arrays as long as ``y``. The largest entry of ``y`` should be
-    near zero: with entries of 1e16 a unit radius would drown in rounding.
+    The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
+    theta then is at least minus the radius, and starting there leaves out almost everything at
+    once. ``active`` is a work array as long as ``y``.
     """
-    active[0] = y[0]
+    active[0] = 0.0
     n_active = 1
-    n_waiting = 0
-    theta = y[0] - radius
-    for i in range(1, y.shape[0]):
+    theta = -radius
+    counted = False
+    for i in range(y.shape[0]):
         if y[i] > theta:
-            theta += (y[i] - theta) / (n_active + 1)
-            if theta > y[i] - radius:
-                active[n_active] = y[i]
-                n_active += 1
-            else:  # y[i] alone already reaches the radius: the others wait
-                for a in range(n_active):
-                    waiting[n_waiting + a] = active[a]
-                n_waiting += n_active
-                active[0] = y[i]
-                n_active = 1
-                theta = y[i] - radius
-    for w in range(n_waiting):
-        if waiting[w] > theta:
-            active[n_active] = waiting[w]
+            if y[i] == 0.0 and not counted:
+                counted = True  # the largest entry is in already
+                continue
+            active[n_active] = y[i]
             n_active += 1
-            theta += (waiting[w] - theta) / n_active
-    dropped = True
-    while dropped:
-        dropped = False
-        kept = 0
-        for a in range(n_active):
-            if active[a] > theta or n_active == 1:
-                active[kept] = active[a]
-                kept += 1
-        if kept < n_active and kept > 0:
-            dropped = True
-            n_active = kept
+            theta += (y[i] - theta) / n_active
+    while True:
         # A fresh sum instead of running corrections: no rounding piles up.
         total = 0.0
         for a in range(n_active):
             total += active[a]
         theta = (total - radius) / n_active
-    return theta
+        kept = 0
+        for a in range(n_active):
+            if active[a] > theta:
+                active[kept] = active[a]
+                kept += 1
+        if kept == n_active or kept == 0:
+            return theta
+        n_active = kept
 
 
 @kernel
-def project_row(row, radius, active, waiting, out):
-    """Project ``row`` (overwritten) on the simplex, into ``out``; return the largest change of ``out``."""
+def project_in_place(row, radius, active):
+    """Project one vector on the simplex."""
     largest = row[0]
     for i in range(1, row.shape[0]):
         largest = max(largest, row[i])
+    # Stored in between: reordered sums would lose a unit radius beside 1e16.
     for i in range(row.shape[0]):
         row[i] -= largest
-    theta = simplex_threshold(row, radius, active, waiting)
-    change = 0.0
+    theta = simplex_threshold(row, radius, active)
     for i in range(row.shape[0]):
-        z = max(row[i] - theta, 0.0)
-        change = max(change, abs(z - out[i]))
-        out[i] = z
-    return change
+        row[i] = max(row[i] - theta, 0.0)
 
 
 @kernel
-def project_simplex_rows(Y, radius, out):
-    """Project each row of ``Y`` on the simplex of that radius, into ``out`` (which may be ``Y``)."""
-    n = Y.shape[1]
-    row = np.empty(n, Y.dtype)
-    active = np.empty(n, Y.dtype)
-    waiting = np.empty(n, Y.dtype)
+def project_rows_in_place(Y, radius):
+    """Project each row of ``Y`` on the simplex of that radius."""
+    active = np.empty(Y.shape[1], Y.dtype)
     for r in range(Y.shape[0]):
-        for i in range(n):
-            row[i] = Y[r, i]
-        project_row(row, radius, active, waiting, out[r])
+        project_in_place(Y[r], radius, active)
 
 
 def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
     """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
-    out = np.zeros_like(Y)
-    pool.map(lambda b: project_simplex_rows(Y[b], Y.dtype.type(radius), out[b]), row_blocks(*Y.shape))
+    out = Y.copy()
+    pool.over_rows(project_rows_in_place, (out,), float(radius))
     return out
 
 
@@ -129,7 +109,8 @@ def _sum_blocks(pass_over, P, Q, n_groups, pool):
         pass_over(P[block], Q[block], first, second)
         return first, second
 
-    return pool.map(one, row_blocks(*P.shape))
+    # A pass reads every entry once and keeps only sums: larger blocks than usual cost nothing.
+    return pool.map(one, row_blocks(len(P), max(1, P.shape[1] // 4)))
 
 
 def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from smrmf._compile import kernel
-from smrmf.kernels.projections import project_row
+from smrmf.kernels.projections import project_in_place
 
 
 @kernel
@@ -19,18 +19,33 @@ def shrunk(y, factor, cap):
 
 
 @kernel
-def z_rows(D, C, multiplier, Z, beta, mu):
-    """Do (4.12), ``Z = P_simplex(C - (Lambda_3 + beta D-hat) / mu)``; return its largest change."""
-    n = D.shape[1]
-    row = np.empty(n, D.dtype)
-    active = np.empty(n, D.dtype)
-    waiting = np.empty(n, D.dtype)
-    change = 0.0
+def z_target_rows(D, C, multiplier, Z, beta, mu):
+    """Put what (4.12) projects, but for its latent term, into Z: ``C - (Lambda_3 + beta D) / mu``."""
     for j in range(D.shape[0]):
-        for i in range(n):
-            row[i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
-        change = max(change, project_row(row, 1.0, active, waiting, Z[j]))
-    return change
+        for i in range(D.shape[1]):
+            Z[j, i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
+
+
+@kernel
+def add_kernel_tiles(P, Q, g, h, widths, other_g, other_h, other_widths, weight, tile, mirror):
+    """Add ``weight`` times the latent part of (4.10) to a tile and to its mirror image.
+
+    ``P`` and ``Q`` hold the inner products g_i'h_j and g_j'h_i of the points i of the tile's rows and j
+    of its columns; ``g`` and ``h`` are squared norms. Exponents below -40 count as minus infinity.
+    """
+    for i in range(P.shape[0]):
+        own = -0.5 / widths[i] ** 2
+        for j in range(P.shape[1]):
+            here = max(g[i] + other_h[j] - 2 * P[i, j], 0.0) * own
+            there = max(other_g[j] + h[i] - 2 * Q[j, i], 0.0) * (-0.5 / other_widths[j] ** 2)
+            similar = 0.0
+            if here > -40.0:
+                similar += np.exp(here)
+            if there > -40.0:
+                similar += np.exp(there)
+            tile[i, j] -= 0.5 * weight * similar
+            if mirror.shape[0] > 0:
+                mirror[j, i] -= 0.5 * weight * similar
 
 
 @kernel
@@ -60,13 +75,15 @@ def hat_z_rows(D, multiplier, Z, exemplar, factor, cap, scale, mu, delta):
     n = D.shape[1]
     row = np.empty(n, D.dtype)
     active = np.empty(n, D.dtype)
-    waiting = np.empty(n, D.dtype)
     change = 0.0
     for j in range(D.shape[0]):
         for i in range(n):
             c_hat = ahead(multiplier[j, i], i, exemplar, factor[i], cap[i], scale)
             row[i] = (mu * c_hat - multiplier[j, i] - D[j, i]) / (mu + delta)
-        change = max(change, project_row(row, 1.0, active, waiting, Z[j]))
+        project_in_place(row, 1.0, active)
+        for i in range(n):
+            change = max(change, abs(row[i] - Z[j, i]))
+            Z[j, i] = row[i]
     return change
 
 
