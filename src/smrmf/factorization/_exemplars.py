@@ -114,8 +114,8 @@ def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tup
         scores = represented(Zt, "norm")
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
-    membership = np.eye(labels.max() + 1)[labels]
-    masses = Zt.T @ membership
+    membership = np.eye(labels.max() + 1, dtype=Zt.dtype)[labels]
+    masses = (Zt.T @ membership).astype(np.float64)
     scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None)
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
