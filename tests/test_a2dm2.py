@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.factorization._a2dm2 import a2dm2
-from smrmf.factorization._balls import L1InfBall, L12Ball, WholeSpace
+from smrmf.factorization._balls import L1InfBall, L12Ball, Sum, WholeSpace
 from smrmf.kernels.projections import project_l1inf_ball, project_l12_ball
 
 DELTA = 0.01
@@ -151,8 +151,8 @@ def test_threads_agree_to_the_last_bit():
 )
 def test_shrinkage_of_a_ball_is_its_projection(ball, project, scale, warmed):
     P, Q = np.random.default_rng(0).normal(size=(2, 12, 9))
-    warm = ball.shrinkage(P, Q, 0.1, 2.0, None, SERIAL) if warmed else None
-    found = ball.shrinkage(P, Q, 0.5, scale, warm, SERIAL)
+    warm = ball.shrinkage(Sum(P, Q, 0.1), 2.0, None, SERIAL) if warmed else None
+    found = ball.shrinkage(Sum(P, Q, 0.5), scale, warm, SERIAL)
     C = found.scale * np.clip(found.factor * (P + 0.5 * Q), -found.cap, found.cap)
     expected = project((scale * (P + 0.5 * Q)).T, getattr(ball, "radius", None)).T
     assert_allclose(C, expected, rtol=0, atol=1e-10 * scale)

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 from smrmf import SMRMF
 from smrmf._parallel import SERIAL
 from smrmf.factorization._affinity import ClosedFormAffinity
-from smrmf.factorization._dissimilarity import EuclideanDissimilarity, KernelDissimilarity, Points
+from smrmf.factorization._dissimilarity import EuclideanDissimilarity, KernelDissimilarity, ListBlock, Points
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels.columns import solve_column
 from smrmf.kernels.graphs import nearest_neighbors
@@ -72,7 +72,7 @@ def test_dense_latent_terms_and_lists_agree(points, latent, name):
     indptr = np.arange(0, 15 * N + 1, N)
     indices = np.tile(np.arange(N), 15)
     lists = np.empty(15 * N)
-    dissimilarity.latent_lists(G, H, widths, indptr, indices, 10, lists)
+    dissimilarity.latent_lists(G, H, widths, ListBlock(indptr, indices, 10), lists)
     np.testing.assert_allclose(lists.reshape(15, N), block, atol=1e-12)
     assert block.min() >= dissimilarity.latent_floor - 1e-12
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf.factorization._balls import AbstractBall, Shrinkage
+from smrmf.factorization._balls import AbstractBall, Shrinkage, Sum
 from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows, shrink_rows
 
 # A residual must fall below this share of the last one, or the momentum starts anew.
@@ -66,7 +66,7 @@ def a2dm2(
     step, bound, last_gap, converged = 1.0, np.inf, np.inf, False
     for n_iter in range(1, max_iter + 1):  # noqa: B007
         moved = pool.over_rows(hat_z_rows, (D, multiplier, Z), exemplar, *hat, mu, delta)
-        shrunk = ball.shrinkage(Z, multiplier, 1 / mu, mu / (mu + delta), shrunk, pool)
+        shrunk = ball.shrinkage(Sum(Z, multiplier, 1 / mu), mu / (mu + delta), shrunk, pool)
         measured = pool.over_rows(residual_rows, (Z, multiplier), exemplar, *hat, *shrunk, mu)
         squares, gaps = zip(*measured, strict=True)
         residual, gap = mu * sum(squares), max(gaps)
@@ -82,11 +82,11 @@ def a2dm2(
             step, bound = 1.0, bound / RESTART_RATIO
         if converged:
             break
-        hat = ball.shrinkage(multiplier, multiplier, 0.0, 1 / delta, hat, pool)
+        hat = ball.shrinkage(Sum(multiplier, multiplier, 0.0), 1 / delta, hat, pool)
         exemplar = -1
     # The last C minimises its block at the last multiplier, so it need not have been kept.
     C = multiplier
-    hat = ball.shrinkage(last, last, 0.0, 1 / delta, hat, pool)
+    hat = ball.shrinkage(Sum(last, last, 0.0), 1 / delta, hat, pool)
     pool.over_rows(shrink_rows, (last, C), *hat)
     last[:] = 0
     return ExemplarStart(Z, C, last, n_iter, converged)

@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.factorization._a2dm2 import a2dm2
-from smrmf.factorization._balls import AbstractBall, Shrinkage
+from smrmf.factorization._balls import AbstractBall, Shrinkage, Sum
 from smrmf.factorization._candidates import CandidateLists
-from smrmf.factorization._dissimilarity import AbstractDissimilarity
+from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
 from smrmf.kernels.projections import project_rows_in_place
@@ -119,7 +119,7 @@ class RowSparseAffinity(AbstractAffinity):
         if lam > 0:
             self.dissimilarity.add_latent(G, H, -lam / mu, Z)
         pool.over_rows(project_rows_in_place, (Z,), 1.0)
-        shrunk = self.ball.shrinkage(Z, multiplier, 1 / mu, 1.0, state.shrunk, pool)
+        shrunk = self.ball.shrinkage(Sum(Z, multiplier, 1 / mu), 1.0, state.shrunk, pool)
         changes = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
         return replace(state, shrunk=shrunk, settled=max(changes) <= self.freeze_tol)
 
@@ -205,7 +205,8 @@ class ClosedFormAffinity(AbstractAffinity):
             D = lists.D
             if ratio > 0:
                 # Only this block's part of z is touched: it holds D-hat until it is solved.
-                self.dissimilarity.latent_lists(G, H, widths, indptr, lists.indices, block.start, z)
+                part = ListBlock(indptr, lists.indices, block.start)
+                self.dissimilarity.latent_lists(G, H, widths, part, z)
                 mine = slice(indptr[0], indptr[-1])
                 z[mine] *= ratio
                 z[mine] += D[mine]

@@ -24,20 +24,20 @@ class Shrinkage(NamedTuple):
     scale: float
 
 
+class Sum(NamedTuple):
+    """``P + weight Q``, which the kernels never store."""
+
+    P: np.ndarray
+    Q: np.ndarray
+    weight: float
+
+
 class AbstractBall(ABC):
     """A set of matrices on which rows of Z are projected."""
 
     @abstractmethod
-    def shrinkage(
-        self,
-        P: np.ndarray,
-        Q: np.ndarray,
-        weight: float,
-        scale: float,
-        warm: Shrinkage | None,
-        pool: Pool,
-    ) -> Shrinkage:
-        """Project ``scale * (P + weight * Q)``; ``warm`` is the answer to a nearby question."""
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Project ``scale * Y``; ``warm`` is the answer to a nearby question."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +46,9 @@ class L1InfBall(AbstractBall):
 
     radius: float
 
-    def shrinkage(
-        self,
-        P: np.ndarray,
-        Q: np.ndarray,
-        weight: float,
-        scale: float,
-        warm: Shrinkage | None,
-        pool: Pool,
-    ) -> Shrinkage:
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
         guess = None if warm is None else warm.cap * (warm.scale / scale)
-        levels = l1inf_levels(P, Q, weight, self.radius / scale, guess, pool)
+        levels = l1inf_levels(*Y, self.radius / scale, guess, pool)
         return Shrinkage(np.ones_like(levels), levels, scale)
 
 
@@ -66,16 +58,8 @@ class L12Ball(AbstractBall):
 
     radius: float
 
-    def shrinkage(
-        self,
-        P: np.ndarray,
-        Q: np.ndarray,
-        weight: float,
-        scale: float,
-        warm: Shrinkage | None,
-        pool: Pool,
-    ) -> Shrinkage:
-        factors = l12_factors(P, Q, weight, self.radius / scale, pool)
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        factors = l12_factors(*Y, self.radius / scale, pool)
         return Shrinkage(factors, np.full_like(factors, np.inf), scale)
 
 
@@ -83,14 +67,6 @@ class L12Ball(AbstractBall):
 class WholeSpace(AbstractBall):
     """No selection constraint: the paper's SMRMF-NS."""
 
-    def shrinkage(
-        self,
-        P: np.ndarray,
-        Q: np.ndarray,
-        weight: float,
-        scale: float,
-        warm: Shrinkage | None,
-        pool: Pool,
-    ) -> Shrinkage:
-        n = P.shape[1]
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        n = Y.P.shape[1]
         return Shrinkage(np.ones(n), np.full(n, np.inf), scale)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,14 @@ class Points:
         return row_blocks(len(self.X), len(self.X))
 
 
+class ListBlock(NamedTuple):
+    """Candidate lists of consecutive columns of Z, the first of them being column ``first``."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    first: int
+
+
 class AbstractDissimilarity(ABC):
     """The two terms of D-hat for one set of points."""
 
@@ -81,16 +89,9 @@ class AbstractDissimilarity(ABC):
 
     @abstractmethod
     def latent_lists(
-        self,
-        G: np.ndarray,
-        H: np.ndarray,
-        widths: np.ndarray | None,
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        first: int,
-        out: np.ndarray,
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
     ) -> None:
-        """Write D_hg of the candidates of the columns ``first, first + 1, ...`` to ``out``."""
+        """Write D_hg of the candidates of a block of columns to their places in ``out``."""
 
     @abstractmethod
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
@@ -153,16 +154,9 @@ class KernelDissimilarity(AbstractDissimilarity):
         self.points.pool.map(one, pairs)
 
     def latent_lists(
-        self,
-        G: np.ndarray,
-        H: np.ndarray,
-        widths: np.ndarray | None,
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        first: int,
-        out: np.ndarray,
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
     ) -> None:
-        latent_kernel_lists(indptr, indices, first, G, H, widths, out)
+        latent_kernel_lists(*lists, G, H, widths, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]
@@ -214,16 +208,9 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         self.points.pool.map(one, self.points.blocks())
 
     def latent_lists(
-        self,
-        G: np.ndarray,
-        H: np.ndarray,
-        widths: np.ndarray | None,
-        indptr: np.ndarray,
-        indices: np.ndarray,
-        first: int,
-        out: np.ndarray,
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
     ) -> None:
-        latent_squared_lists(indptr, indices, first, G, H, out)
+        latent_squared_lists(*lists, G, H, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Rows of G have mean squared length c/n, so two clusters lie about 2 c/n apart.
