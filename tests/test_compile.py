@@ -86,3 +86,18 @@ def test_every_kernel_of_the_library_says_what_it_does(module):
     kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
     assert kernels
     assert all(one.__doc__ and one.__name__ == one.function.__name__ for one in kernels)
+
+
+def test_a_changed_callee_or_constant_changes_the_name_in_the_cache(monkeypatch):
+    @kernel
+    def double(x):
+        return 2.0 * x
+
+    module = sys.modules[__name__]
+    before = sum_of_triples.fingerprint()
+    assert before == sum_of_triples.fingerprint()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "triple", double)
+        assert sum_of_triples.fingerprint() != before
+    monkeypatch.setattr(module, "OFFSET", 11.0)
+    assert sum_of_triples.fingerprint() != before

@@ -8,6 +8,7 @@ and compiles it, together with the kernels it calls: serial, without the GIL (th
 from __future__ import annotations
 
 import functools
+import hashlib
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -52,9 +53,20 @@ class Kernel:
                     self.function.__defaults__,
                 )
                 source.__module__ = self.function.__module__
-                source.__qualname__ = self.function.__qualname__
+                # numba's cache watches a kernel's own file only. Its name carries what it calls, so
+                # that code compiled from an older callee is never used.
+                source.__qualname__ = f"{self.function.__qualname__}-{self.fingerprint()}"
                 self._dispatcher = njit(nogil=True, cache=True, fastmath=FASTMATH)(source)
             return self._dispatcher
+
+    def fingerprint(self) -> str:
+        """Return a short hash of this kernel's code and of all it calls."""
+        code = self.function.__code__
+        uses = sorted(self._globals_in_use().items())
+        callees = [value.fingerprint() for _, value in uses if isinstance(value, Kernel)]
+        constants = [repr(value) for _, value in uses if isinstance(value, int | float)]
+        text = repr((code.co_code, code.co_consts, code.co_names, callees, constants))
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def _globals_in_use(self) -> dict[str, Any]:
         everything = self.function.__globals__
