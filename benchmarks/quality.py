@@ -59,10 +59,13 @@ def default_labels(X: np.ndarray, c: int, seed: int) -> tuple[dict[str, np.ndarr
         "FastSMRMF": fast.labels_,
         "SMRMF": SMRMF(c, random_state=seed).fit_predict(X),
         "RMNMF": RMNMF(c, random_state=seed).fit_predict(X),
-        "KMeans": KMeans(c, n_init=10, random_state=seed).fit_predict(X),
-        "Spectral": SpectralClustering(c, affinity="nearest_neighbors", random_state=seed).fit_predict(X),
-        "NMF": nmf_labels(X, c, seed),
     }
+    spectral = SpectralClustering(c, affinity="nearest_neighbors", random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # graphs that are not connected, NMF short of iterations
+        labels["KMeans"] = KMeans(c, n_init=10, random_state=seed).fit_predict(X)
+        labels["Spectral"] = spectral.fit_predict(X)
+        labels["NMF"] = nmf_labels(X, c, seed)
     return labels, fast
 
 

@@ -144,24 +144,32 @@ def factorize(
     on_iteration : callable, optional
         Sees every iteration; returning True stops the loop.
     """
+    # Lines 3 to 5: the start, and the affinity's own first Z.
     F = least_squares_basis(G, X, pool)
     L1, L2 = np.zeros_like(X), np.zeros_like(G)
     E, GF = np.empty_like(X), G @ F
     size = float(np.linalg.norm(X))
     state = affinity.init()
+    # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
+    # iteration, because the objective needs them there and the next iteration here.
     laplacian = Laplacian(affinity.graph(state), pool)
     LG = laplacian @ G
     history: list[float] = []
     for n_iter in range(1, max_iter + 1):
-        Y = GF  # line 9 replaces GF by X - E + L1/mu, which lines 10 and 12 need
+        # Line 9: E. The array of GF comes back as Y = X - E + L1/mu, which lines 10 and 12 need.
+        Y = GF
         update_error(X, GF, L1, mu, E, Y, pool)
+        # Line 10: F.
         F = least_squares_basis(G, Y, pool)
+        # Line 11: H.
         H = update_nonnegative(G, LG, L2, lam, mu)
+        # Line 12: G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
+        # Lines 13 to 15: D-hat, Z and C, with their multiplier.
         state = affinity.update(state, G, H, lam, mu)
-
         laplacian = Laplacian(affinity.graph(state), pool)
         LG = laplacian @ G
+        # Line 16: the other multipliers and the penalty.
         loss, gap = _ascend(X, G, F, E, mu, L1, GF, pool)
         L2 += mu * (G - H)
         mu = min(rho * mu, LARGEST_PENALTY)
