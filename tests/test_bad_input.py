@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 from smrmf import RMNMF, SMRMF, FastSMRMF, _validation
-from smrmf.factorization import _base, smrmf
 
 KINDS = [FastSMRMF, RMNMF, SMRMF]
 X = np.random.default_rng(0).normal(size=(30, 4))
@@ -58,7 +57,10 @@ def test_not_finite_says_where(kind, value, name, make):
         ({"tol": np.nan}, ["tol=nan", "at least 0"]),
         ({"init": "random"}, ["init='random'", "'spectral'", "'nndsvd'", "'kmeans'"]),
         ({"init": np.ones((30, 2))}, ["(30, 2)", "(30, 3)"]),
-        ({"init": np.full((30, 3), np.nan)}, ["finite"]),
+        ({"init": np.full((30, 3), np.nan)}, ["nan at row 0, column 0", "init='spectral'"]),
+        ({"init": np.full((30, 3), "a")}, ["type <U1"]),
+        ({"n_jobs": 0}, ["n_jobs=0"]),
+        ({"max_iter": 10**400}, ["max_iter=1", "at most 1e+09"]),
         ({"init": "nndsvd"}, ["negative", "init='spectral'"]),
         ({"exemplar_rule": "best"}, ["exemplar_rule='best'", "'mass'"]),
         ({"random_state": "seed"}, ["random_state='seed'", "None"]),
@@ -78,8 +80,8 @@ def test_parameters_out_of_range_name_value_limit_and_way_out(kind, parameters, 
         (SMRMF(3, dissimilarity="cosine"), ["dissimilarity='cosine'", "'kernel'"]),
         (SMRMF(3, bandwidth=2), ["bandwidth=2", "'distance'"]),
         (SMRMF(3, freeze_tol=-1), ["freeze_tol=-1"]),
-        (FastSMRMF(3, smoothness=0), ["smoothness=0", "above 0"]),
-        (FastSMRMF(3, selection_weight=0), ["selection_weight=0", "above 0"]),
+        (FastSMRMF(3, smoothness=0), ["smoothness=0", "at least 1e-30"]),
+        (FastSMRMF(3, selection_weight=0), ["selection_weight=0", "at least 1e-100"]),
         (FastSMRMF(3, neighborhoods="far"), ["neighborhoods='far'", "'input'"]),
     ],
     ids=str,
@@ -124,6 +126,8 @@ def test_another_number_of_features_is_refused(kind):
         model.predict(X[:, :3])
     with pytest.raises(ValueError, match=r"\(30, 4\).*3 columns"):
         model.inverse_transform(X)
+    with pytest.raises(ValueError, match="NaN"):
+        model.inverse_transform(np.full((2, 3), np.nan))
 
 
 @pytest.mark.parametrize("kind", KINDS)

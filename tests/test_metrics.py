@@ -28,6 +28,11 @@ def test_accuracy_refuses_different_lengths():
         clustering_accuracy([0, 1], [0])
 
 
+def test_bad_neighbor_share_refuses_too_many_neighbours():
+    with pytest.raises(ValueError, match=r"n_neighbors=10 .* n_samples=4"):
+        bad_neighbor_share(np.eye(4), np.arange(4), n_neighbors=10)
+
+
 def test_bad_neighbor_share_counts_other_labels():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(0, 3, 50)

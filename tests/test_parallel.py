@@ -77,3 +77,18 @@ def test_all_cores_may_be_asked_for():
     with thread_pool(-1) as pool:
         assert pool.map(lambda block: block.stop, row_blocks(3, BLOCK_ENTRIES)) == [1, 2, 3]
         assert (pool is SERIAL) == (joblib.cpu_count() == 1)
+
+
+def test_overlapping_pools_leave_the_libraries_as_they_were():
+    def threads():
+        return [library["num_threads"] for library in threadpool_info()]
+
+    before = threads()
+    first, second = thread_pool(2), thread_pool(2)
+    first.__enter__()
+    second.__enter__()
+    assert set(threads()) == {1}
+    first.__exit__(None, None, None)
+    assert set(threads()) == {1}
+    second.__exit__(None, None, None)
+    assert threads() == before

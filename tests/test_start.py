@@ -9,6 +9,7 @@ from sklearn.datasets import load_digits, make_blobs, make_circles
 from sklearn.decomposition._nmf import _initialize_nmf
 from sklearn.metrics import adjusted_rand_score
 
+from smrmf import RMNMF
 from smrmf._parallel import SERIAL
 from smrmf.factorization._problem import EXPLORE, REFINE, Weights, is_clustering
 from smrmf.factorization._start import (
@@ -94,7 +95,7 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
     assert not is_clustering(mixed)
     assert not is_clustering(-labels)
     for G, strength in ((labels, REFINE), (mixed, EXPLORE)):
-        weights = Weights.from_start(X, G, "auto", "auto", SERIAL)
+        weights = Weights.from_start(X, G, "auto", "auto", 1.0, SERIAL)
         rest = X - G @ np.linalg.lstsq(G, X, rcond=None)[0]
         residual = np.median(np.linalg.norm(rest, axis=1)) / weights.scale
         assert weights.mu == pytest.approx(strength / residual)
@@ -103,4 +104,12 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
 
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
-    assert Weights.from_start(X, X, 0.3, 0.1, SERIAL) == Weights(1.0, 0.3, 0.1)
+    assert Weights.from_start(X, X, 0.3, 0.1, 1.0, SERIAL) == Weights(1.0, 0.3, 0.1)
+
+
+def test_given_weights_are_meant_for_the_data_before_they_were_tamed():
+    rng = np.random.default_rng(0)
+    X, G = rng.random((40, 3)), rng.random((40, 2))
+    plain = RMNMF(2, init=G, manifold_weight=2.0).fit(X)
+    huge = RMNMF(2, init=G, manifold_weight=2.0e100).fit(X * 1e100)
+    assert huge.objective_ / 1e100 == pytest.approx(plain.objective_, rel=1e-6)

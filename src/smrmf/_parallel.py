@@ -6,6 +6,7 @@ one thread with single-threaded BLAS, and sums over blocks are taken in the orde
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -51,11 +52,39 @@ class Pool:
 SERIAL = Pool()
 
 
+class _SerialLibraries:
+    """Keep BLAS and OpenMP to one thread while any fit runs, in however many threads fits run.
+
+    The first one in sets the limit and the last one out lifts it: fits that overlap would else
+    restore each other's limits.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._limits: threadpool_limits | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._users += 1
+            if self._users == 1:
+                self._limits = threadpool_limits(limits=1)
+
+    def __exit__(self, *exception: object) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users == 0 and self._limits is not None:
+                self._limits.restore_original_limits()
+
+
+SERIAL_LIBRARIES = _SerialLibraries()
+
+
 @contextmanager
 def thread_pool(n_jobs: int | None) -> Iterator[Pool]:
     """Open a pool of ``n_jobs`` threads (joblib's meaning: -1 is all cores) with serial BLAS inside."""
     n_threads = joblib.effective_n_jobs(n_jobs)
-    with threadpool_limits(limits=1, user_api="blas"):
+    with SERIAL_LIBRARIES:
         if n_threads == 1:
             yield SERIAL
             return

@@ -8,7 +8,9 @@ from __future__ import annotations
 import numbers
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -34,7 +36,10 @@ class Number:
         kind = numbers.Integral if self.integer else numbers.Real
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
             return False
-        number = float(value)
+        try:
+            number = float(value)
+        except OverflowError:
+            return False
         too_low = self.low is not None and (number <= self.low if self.above else number < self.low)
         too_high = self.high is not None and number > self.high
         return bool(np.isfinite(number)) and not too_low and not too_high
@@ -93,7 +98,7 @@ def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, 
             raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
 
 
-def finite_array(estimator: Any, X: Any) -> np.ndarray | sp.csr_array:
+def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
     """Return X as a float array or CSR matrix; say where it is not finite."""
     X = check_array(
         X,
@@ -101,6 +106,7 @@ def finite_array(estimator: Any, X: Any) -> np.ndarray | sp.csr_array:
         dtype=[np.float64, np.float32],
         order="C",
         ensure_all_finite=False,
+        copy=copy,
         estimator=estimator,
         input_name="X",
     )
@@ -124,16 +130,16 @@ def finite_array(estimator: Any, X: Any) -> np.ndarray | sp.csr_array:
 
 
 def available_bytes() -> int:
-    """Return how much memory this machine can give now, or at least how much it has."""
-    try:
-        pages = os.sysconf("SC_AVPHYS_PAGES")
-        with open("/proc/meminfo") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable"):
-                    return int(line.split()[1]) * 1024
-        return pages * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return np.iinfo(np.int64).max  # unknown: let the allocation itself decide
+    """Return how much memory this process can get, as far as the system tells."""
+    limits = [np.iinfo(np.int64).max]  # unknown: let the allocation itself decide
+    with suppress(AttributeError, OSError, ValueError):
+        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as lines:
+        line = next(line for line in lines if line.startswith("MemAvailable"))
+        limits.append(int(line.split()[1]) * 1024)
+    with suppress(OSError, ValueError):  # a container may have less than its machine
+        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
+    return min(limits)
 
 
 def check_memory(name: str, needed: int, what: str, way_out: str) -> None:

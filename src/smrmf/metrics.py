@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
-from sklearn.utils import check_consistent_length
+from sklearn.utils import check_array, check_consistent_length
 
 from smrmf.kernels.graphs import nearest_neighbors
 
@@ -36,8 +36,11 @@ def bad_neighbor_share(X: np.ndarray, labels_true: np.ndarray, n_neighbors: int 
     >>> bad_neighbor_share(X, np.array([0, 0, 1, 1]), n_neighbors=1)
     array([0., 0., 1., 0.])
     """
-    X = np.asarray(X, dtype=np.float64)
+    X = check_array(X, dtype=np.float64, ensure_min_samples=2)
     labels = np.asarray(labels_true)
+    check_consistent_length(X, labels)
     k = int(np.sqrt(len(X))) if n_neighbors is None else n_neighbors
+    if not 1 <= k < len(X):
+        raise ValueError(f"n_neighbors={k} must be at least 1 and less than n_samples={len(X)}.")
     indices = nearest_neighbors(X, k).indices
     return (labels[indices] != labels[:, None]).mean(axis=1)

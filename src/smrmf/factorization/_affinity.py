@@ -173,7 +173,8 @@ class ClosedFormAffinity(AbstractAffinity):
     def update(
         self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> ClosedFormState:
-        return self._solve(state, G, H, lam / self.beta)
+        # Without a latent term the columns stay what they are.
+        return self._solve(state, G, H, lam / self.beta) if lam > 0 else state
 
     def _solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""

@@ -14,11 +14,12 @@ from sklearn.base import (
     ClassNamePrefixFeaturesOutMixin,
     ClusterMixin,
     TransformerMixin,
+    clone,
 )
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import (
@@ -36,7 +37,7 @@ from smrmf.factorization._affinity import AbstractAffinity
 from smrmf.factorization._exemplars import rank_exemplars
 from smrmf.factorization._loop import Progress, Solution, Status, factorize
 from smrmf.factorization._out_of_sample import neighbor_weights
-from smrmf.factorization._problem import Problem, Sizes, Weights, start_indicator
+from smrmf.factorization._problem import Problem, Sizes, Weights, check_init, start_indicator
 from smrmf.factorization._reduce import reduce_features
 from smrmf.kernels.graphs import nearest_neighbors
 
@@ -65,10 +66,10 @@ class ManifoldFactorization(
         "init": (Word(("spectral", "nndsvd", "kmeans")), ARRAY),
         "penalty": (Number(0, above=True), AUTO),
         "penalty_growth": (Number(1),),
-        "max_iter": (Number(1, integer=True),),
+        "max_iter": (Number(1, 10**9, integer=True),),
         "tol": (Number(0),),
         "random_state": (RANDOM_STATE, Number(0, 2**32 - 1, integer=True)),
-        "n_jobs": (NOTHING, Number(integer=True)),
+        "n_jobs": (NOTHING, Number(1, integer=True), Number(high=-1, integer=True)),
     }
 
     def __init__(
@@ -124,9 +125,11 @@ class ManifoldFactorization(
             The fitted estimator.
         """
         check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        checked = finite_array(self, X)
+        # A copy of its own: predict needs the training points as they are now.
+        checked = finite_array(self, X, copy=True)
         sizes = Sizes.from_parameters(checked.shape[0], self.n_clusters, self.n_neighbors, self.exemplars)
         self._check_sizes(sizes, checked.dtype)
+        check_init(self.init, checked, sizes)
         data, magnitude = _tame(_dense(type(self).__name__, checked))
         context = self._init_callback_context(max_subtasks=self.max_iter)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
@@ -155,8 +158,9 @@ class ManifoldFactorization(
         neighbors = nearest_neighbors(reduced.X, wanted, pool=pool)
         random_state = check_random_state(self.random_state)
         G = start_indicator(self.init, data, reduced.X, neighbors, sizes, random_state, pool)
-        weights = Weights.from_start(reduced.X, G, self.manifold_weight, self.penalty, pool)
-        affinity = self._affinity(Problem(reduced.X, sizes, neighbors, weights, pool))
+        weights = Weights.from_start(reduced.X, G, self.manifold_weight, self.penalty, magnitude, pool)
+        affinity = self._affinity(Problem(reduced.X, sizes, neighbors, weights, magnitude, pool))
+        names = feature_names(self, X)
 
         def attributes(G: np.ndarray, F: np.ndarray) -> dict[str, Any]:
             return {
@@ -167,7 +171,7 @@ class ManifoldFactorization(
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,
                 "n_features_in_": data.shape[1],
-            }
+            } | names
 
         solution = factorize(
             reduced.X / weights.scale,
@@ -223,7 +227,7 @@ class ManifoldFactorization(
         if solution.graph.nnz == 0:
             warnings.warn(
                 "The learned graph is empty, every point represents only itself, so the manifold term "
-                "has no effect: raise smoothness, n_neighbors or exemplars.",
+                "has no effect: raise n_neighbors, exemplars, or (FastSMRMF) smoothness.",
                 UserWarning,
                 stacklevel=5,
             )
@@ -262,7 +266,7 @@ class ManifoldFactorization(
     def transform(self, X: Any) -> np.ndarray:
         """Embed points: each is a mixture of its nearest training points.
 
-        A training point gets its own row of ``embedding_``.
+        A distinct training point gets its own row of ``embedding_``, duplicates the mean of theirs.
 
         Parameters
         ----------
@@ -287,7 +291,7 @@ class ManifoldFactorization(
         Returns
         -------
         labels : array of shape (n_samples,)
-            Indices of clusters; for training points, ``labels_``.
+            Indices of clusters; for distinct training points, ``labels_``.
         """
         weights = self._weights_of(X)
         # Votes, not mixtures of G, whose rows are larger in small clusters.
@@ -308,8 +312,8 @@ class ManifoldFactorization(
             Points in the original features.
         """
         check_is_fitted(self)
-        G = np.asarray(X)
-        if G.ndim != 2 or G.shape[1] != len(self.components_):
+        G = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if G.shape[1] != len(self.components_):
             raise ValueError(
                 f"X has shape {G.shape}, but inverse_transform takes embeddings with "
                 f"{len(self.components_)} columns, as transform returns them."
@@ -322,6 +326,9 @@ class ManifoldFactorization(
         validate_data(self, X, skip_check_array=True, reset=False)
         data = _dense(type(self).__name__, checked).astype(self._fit_data.dtype)
         data /= self._magnitude
+        # Points so far away that squares would overflow are as well represented from this far.
+        furthest = np.finfo(data.dtype).max ** 0.25
+        np.clip(data, -furthest, furthest, out=data)
         with thread_pool(self.n_jobs) as pool:
             return neighbor_weights(self._fit_data, data, self._fit_neighbors, pool)
 
@@ -353,17 +360,24 @@ def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
     return labels, moved
 
 
+def feature_names(estimator: ManifoldFactorization, X: Any) -> dict[str, Any]:
+    """Return ``feature_names_in_`` as a fit on X would set it, if at all."""
+    probe = clone(estimator)
+    validate_data(probe, X, skip_check_array=True, reset=True)
+    return {name: value for name, value in vars(probe).items() if name == "feature_names_in_"}
+
+
 def _dense(name: str, X: Any) -> np.ndarray:
     """Return a dense array: the residual of a sparse matrix is dense anyway."""
     if not sp.issparse(X):
         return X
-    # The data, their residual, its multiplier, and one work array.
-    needed = 4 * X.shape[0] * X.shape[1] * X.dtype.itemsize
+    # The data, scaled and centred, their residual, its multiplier, and one work array.
+    needed = 6 * X.shape[0] * X.shape[1] * X.dtype.itemsize
     shape = f"{X.shape[0]} x {X.shape[1]}"
     check_memory(
         name,
         needed,
-        f"four dense {shape} arrays",
+        f"six dense {shape} arrays",
         "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
     )
     return X.toarray()

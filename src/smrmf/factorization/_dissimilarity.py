@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,11 +18,12 @@ from smrmf._parallel import Pool, row_blocks
 from smrmf.kernels.columns import latent_kernel_lists, latent_squared_lists
 from smrmf.kernels.distances import (
     neighbor_bandwidth,
+    refine_small,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
-from smrmf.kernels.graphs import Neighbors, latent_kth_squared
+from smrmf.kernels.graphs import Neighbors, latent_kth_squared, typical_point
 from smrmf.kernels.row_sparse import add_kernel_tiles
 
 # Edge of a square tile of n x n work: two of them and their inner products stay in cache.
@@ -41,14 +43,14 @@ class Points:
     @classmethod
     def from_data(cls, X: np.ndarray, neighbors: Neighbors, n_neighbors: int, pool: Pool) -> Points:
         """Centre the data, so that the product form of the distances keeps its digits."""
-        centred = X - X.mean(axis=0)
+        centred = X - typical_point(X)
         return cls(centred, squared_norms(centred), neighbors, n_neighbors, pool)
 
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
-        block = squared_distances(self.X[rows], self.X, self.norms[rows], self.norms)
-        own = np.arange(len(self.X))[rows]
-        block[np.arange(len(own)), own] = 0
+        near, norms = self.X[rows], self.norms[rows]
+        block = squared_distances(near, self.X, norms, self.norms)
+        refine_small(block, near, self.X, norms, self.norms, float(np.finfo(block.dtype).eps) ** 0.5)
         return block
 
     def blocks(self) -> list[slice]:
@@ -119,7 +121,7 @@ class KernelDissimilarity(AbstractDissimilarity):
 
     latent_floor = -1.0
 
-    @property
+    @cached_property
     def input_widths(self) -> np.ndarray:
         """Return sigma_i, from the k-th neighbour of every point."""
         kth = self.points.neighbors.squared[:, self.points.n_neighbors - 1]

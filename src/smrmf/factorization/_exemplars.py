@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.kernels.columns import gather_columns, keep_largest, positive_columns
-from smrmf.kernels.graphs import symmetrize
+from smrmf.kernels.graphs import neighbor_graph, symmetrize
 
 Rule = Literal["mass", "norm"]
 Matrix = Any  # a dense array or a CSR matrix
@@ -75,11 +75,12 @@ class Neighborhoods:
             return symmetrize(sp.csr_array(Zt))
         n = Zt.shape[0]
         chosen = best_first(represented(Zt, self.rule), self.n_exemplars)
-        rows = rows_of_z(Zt, chosen).tocoo()
-        inside = (chosen[rows.row] != rows.col) & (rows.data > 0)
+        rows = rows_of_z(Zt, chosen)
         if self.neighbors is not None:
             known = self.neighbors[chosen]
-            inside &= (known[rows.row] == rows.col[:, None]).any(axis=1)
+            rows = rows.multiply(neighbor_graph(known, np.ones(known.shape, rows.dtype), n))
+        rows = rows.tocoo()
+        inside = (chosen[rows.row] != rows.col) & (rows.data > 0)
         kept = sp.csr_array((rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape)
         kept.sort_indices()
         row = np.repeat(chosen, np.diff(kept.indptr))

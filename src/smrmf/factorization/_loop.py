@@ -18,7 +18,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from smrmf._parallel import SERIAL, Pool, row_blocks
+from smrmf._parallel import BLOCK_ENTRIES, SERIAL, Pool, row_blocks
 from smrmf.factorization._affinity import AbstractAffinity
 from smrmf.kernels.graphs import Laplacian
 from smrmf.kernels.prox import ascend_multiplier_rows, procrustes, shrink_residual_rows
@@ -66,7 +66,9 @@ class Progress:
 
 def least_squares_basis(G: np.ndarray, Y: np.ndarray, pool: Pool) -> np.ndarray:
     """Solve line 10, ``F = (G'G)^-1 G' Y``; the pseudo-inverse serves a start that lacks rank."""
-    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(*Y.shape))
+    # Blocks of many more rows than clusters: each leaves a product of c rows behind.
+    width = max(1, min(Y.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
+    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(len(Y), width))
     products = np.sum([p for p, _ in parts], axis=0)
     gram = np.sum([g for _, g in parts], axis=0)
     return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
@@ -148,7 +150,7 @@ def factorize(
     F = least_squares_basis(G, X, pool)
     L1, L2 = np.zeros_like(X), np.zeros_like(G)
     E, GF = np.empty_like(X), G @ F
-    size = float(np.linalg.norm(X))
+    size, mu = float(np.linalg.norm(X)), min(mu, LARGEST_PENALTY)
     state = affinity.init()
     # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
     # iteration, because the objective needs them there and the next iteration here.

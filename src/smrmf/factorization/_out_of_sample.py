@@ -1,9 +1,9 @@
 """New points: each is represented by its nearest training points, and inherits from them.
 
 The rule is the model's own column problem on squared distances (5.18, each point with k neighbours),
-with its weights divided by the distance. The division makes it interpolate: a training point is
-represented by itself alone, so ``transform`` of the training data is the embedding and ``predict``
-of it the labels, and the answer changes continuously as a point moves away.
+with its weights divided by the squared distance. The division makes it interpolate: a training point
+is represented by itself and its duplicates alone, so ``transform`` of distinct training points is the
+embedding and ``predict`` of them the labels, and the answer changes continuously as a point moves away.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def neighbor_weights(X_train: np.ndarray, X_new: np.ndarray, n_neighbors: int, p
 
 
 def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:
-    """Divide each representation by the distance; points at distance zero take all of it."""
+    """Divide each representation by the squared distance; points at distance zero take all of it."""
     same = near.squared == 0
     # Ratios to the nearest keep the division away from overflow.
     nearest = near.squared[:, :1]

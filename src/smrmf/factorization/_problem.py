@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +50,7 @@ class Sizes:
                 f"n_neighbors={n_neighbors} must be less than n_samples={n}: a point is not its own "
                 "neighbour; lower n_neighbors or use 'auto'."
             )
-        if isinstance(exemplars, float | np.floating):
+        if not isinstance(exemplars, numbers.Integral):
             # A share never leaves a cluster without an exemplar.
             count = min(max(round(exemplars * n), n_clusters, 1), n)
         elif exemplars > n:
@@ -82,9 +83,13 @@ class Weights:
         G: np.ndarray,
         manifold_weight: float | str,
         penalty: float | str,
+        magnitude: float,
         pool: Pool,
     ) -> Weights:
-        """Measure the residuals of the start and set what is left to the library."""
+        """Measure the residuals of the start and set what is left to the library.
+
+        Given weights are meant for ``X * magnitude``, the data before they were tamed.
+        """
         # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
         n, c = G.shape
         norm = float(np.linalg.norm(X))
@@ -92,9 +97,9 @@ class Weights:
         # Points that fit exactly must not make the penalty infinite.
         typical = max(float(np.median(residuals)), 1e-6 * norm / n**0.5) or 1.0
         # The trace is bounded by about c while the loss grows with n: their ratio is the unit.
-        lam = typical * n / c if isinstance(manifold_weight, str) else float(manifold_weight)
+        lam = typical * n / c if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude
         if not isinstance(penalty, str):
-            return cls(1.0, lam, float(penalty))
+            return cls(1.0, lam, float(penalty) * magnitude)
         scale = norm / c**0.5 if norm > 0 else 1.0
         strength = REFINE if is_clustering(G) else EXPLORE
         return cls(scale, lam / scale, strength * scale / typical)
@@ -113,6 +118,7 @@ class Problem:
     sizes: Sizes
     neighbors: Neighbors
     weights: Weights
+    magnitude: float
     pool: Pool
 
     def neighborhoods(self, rule: Any, where: str, n_exemplars: int | None) -> Neighborhoods:
@@ -132,28 +138,42 @@ def start_indicator(
     pool: Pool,
 ) -> np.ndarray:
     """Return the first G for a named start or a given array."""
+    c = sizes.n_clusters
+    if not isinstance(init, str):
+        return np.ascontiguousarray(init, dtype=X.dtype)
+    if init == "nndsvd":
+        return nndsvd(X, c)
+    if init == "kmeans":
+        labels = kmeans_labels(reduced, c, random_state)
+    else:
+        labels = spectral_labels(reduced, neighbors, sizes.n_neighbors, c, random_state, pool)
+    return indicator(labels, c, X.dtype)
+
+
+def check_init(init: Any, X: Any, sizes: Sizes) -> None:
+    """Refuse a start that does not fit the data."""
     n, c = sizes.n_samples, sizes.n_clusters
-    if isinstance(init, str) and init == "nndsvd":
-        if X.min() < 0:
+    if isinstance(init, str):
+        if init == "nndsvd" and X.min() < 0:
             raise ParameterError(
                 f"init='nndsvd' needs data without negative values, but the smallest is {X.min():g}: "
                 "use init='spectral' or scale the features to [0, 1]."
             )
-        if c > min(X.shape):
+        if init == "nndsvd" and c > min(X.shape):
             raise ParameterError(
                 f"init='nndsvd' needs n_clusters={c} to be at most min(n_samples, n_features)="
                 f"{min(X.shape)}: use init='spectral'."
             )
-        return nndsvd(X, c)
-    if isinstance(init, str):
-        if init == "kmeans":
-            labels = kmeans_labels(reduced, c, random_state)
-        else:
-            labels = spectral_labels(reduced, neighbors, sizes.n_neighbors, c, random_state, pool)
-        return indicator(labels, c, X.dtype)
-    if init.shape != (n, c) or not np.isfinite(init).all():
+    elif init.shape != (n, c):
         raise ParameterError(
-            f"init has shape {init.shape}, but must be a finite array of shape (n_samples, n_clusters)"
-            f"=({n}, {c})."
+            f"init has shape {init.shape}, but must have shape (n_samples, n_clusters)=({n}, {c})."
         )
-    return np.ascontiguousarray(init, dtype=X.dtype)
+    elif not np.issubdtype(init.dtype, np.number) or not np.isfinite(init).all():
+        raise ParameterError(f"init has {_first_not_finite(init)}: give finite numbers, or init='spectral'.")
+
+
+def _first_not_finite(init: np.ndarray) -> str:
+    if not np.issubdtype(init.dtype, np.number):
+        return f"entries of type {init.dtype}"
+    row, column = np.argwhere(~np.isfinite(init))[0]
+    return f"{init[row, column]} at row {row}, column {column}"

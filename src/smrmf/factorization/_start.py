@@ -74,9 +74,9 @@ def spectral_labels(
 ) -> np.ndarray:
     """Cluster by the smoothest functions on the simplex graph.
 
-    Components of the graph are never split by rounding: while there are more of them than clusters
-    the smallest is tied to its nearest neighbours outside, and where their number is that of the
-    clusters they are the answer.
+    Components of the graph are never split by rounding: where there are more of them than clusters,
+    the surplus of small ones is tied to the largest, and where their number is that of the clusters
+    they are the answer.
     """
     W = symmetrize(simplex_graph(neighbors, n_neighbors))
     W = _join_components(X, W, n_clusters, pool)
@@ -88,20 +88,17 @@ def spectral_labels(
 
 
 def _join_components(X: np.ndarray, W: sp.csr_array, limit: int, pool: Pool) -> sp.csr_array:
-    """Tie the smallest component to its nearest points outside until ``limit`` components are left."""
+    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest."""
     n_components, component = connected_components(W, directed=False)
-    while n_components > limit:
-        smallest = np.argmin(np.bincount(component))
-        inside, outside = (
-            np.flatnonzero(component == smallest),
-            np.flatnonzero(component != smallest),
-        )
-        nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
-        ties = np.full(len(inside), W.data.mean(), W.dtype)
-        bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
-        W = (W + bridge + bridge.T).tocsr()
-        n_components, component = connected_components(W, directed=False)
-    return W
+    if n_components <= limit:
+        return W
+    sizes = np.bincount(component)
+    kept = np.isin(component, np.argsort(-sizes, kind="stable")[:limit])
+    inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
+    nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
+    ties = np.full(len(inside), W.data.mean(), W.dtype)
+    bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
+    return (W + bridge + bridge.T).tocsr()
 
 
 def _smoothest(
@@ -118,19 +115,18 @@ def _smoothest(
     """
     scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
     M = (W * scale[:, None] * scale[None, :]).tocsr()
-    values, vectors = [], []
+    parts = []
     for label in range(n_components):
         members = np.flatnonzero(component == label)
         count = min(n_clusters - n_components + 1, len(members))
-        part = M[members][:, members]
-        value, vector = _leading(part, count, random_state)
-        full = np.zeros((W.shape[0], count), W.dtype)
-        full[members] = vector
-        values.append(value)
-        vectors.append(full)
-    value, vector = np.concatenate(values), np.hstack(vectors)
-    leading = np.argsort(-value, kind="stable")[:n_clusters]
-    embedding = vector[:, leading] * np.clip(value[leading], 0, None) ** DIFFUSION_STEPS
+        parts.append((members, *_leading(M[members][:, members], count, random_state)))
+    value = np.concatenate([values for _, values, _ in parts])
+    owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
+    within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
+    embedding = np.zeros((W.shape[0], min(n_clusters, len(value))), W.dtype)
+    for column, q in enumerate(np.argsort(-value, kind="stable")[:n_clusters]):
+        members, _, vectors = parts[owner[q]]
+        embedding[members, column] = vectors[:, within[q]] * max(value[q], 0) ** DIFFUSION_STEPS
     norms = np.linalg.norm(embedding, axis=1, keepdims=True)
     return embedding / np.where(norms > 0, norms, 1)
 

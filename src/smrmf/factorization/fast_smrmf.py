@@ -26,8 +26,10 @@ class FastSMRMF(ManifoldFactorization):
 
     Solves (5.16) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta (<D, Z> + delta/2
     ||Z||_F^2)`` with G non-negative and orthonormal and the columns of Z on the simplex. Each column
-    has a closed form on its nearest candidates, certified exact, so time and memory grow with n
-    (after the neighbour search). With its defaults it needs no tuning and no scaling of weights.
+    has a closed form on its nearest candidates, certified exact, so with the default dissimilarity
+    and smoothness time and memory grow with n (after the neighbour search); a large ``smoothness``
+    makes all of Z positive, and "kernel" compares all pairs in every iteration. The defaults need
+    no tuning and no scaling of weights.
 
     Parameters
     ----------
@@ -123,8 +125,8 @@ class FastSMRMF(ManifoldFactorization):
     """
 
     _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "selection_weight": (Number(0, above=True), AUTO),
-        "smoothness": (Number(0, above=True), AUTO),
+        "selection_weight": (Number(1e-100), AUTO),
+        "smoothness": (Number(1e-30), AUTO),
         "dissimilarity": (DISSIMILARITIES,),
         "neighborhoods": (NEIGHBORHOODS,),
         "bandwidth": (BANDWIDTHS,),

@@ -21,8 +21,9 @@ from smrmf.factorization._recipes import (
     scaled_selection_weight,
 )
 
-# D, Z, C and their multiplier, and not quite one more for blocks of them in the threads.
-DENSE_ARRAYS = 5
+# D, Z, C and their multiplier, and not quite one more for blocks of them in the threads. Without a
+# selection the graph is all of Z, as a sparse matrix with its transpose and their mean.
+DENSE_ARRAYS, DENSE_ARRAYS_OF_WHOLE_GRAPH = 5, 12
 
 
 class SMRMF(ManifoldFactorization):
@@ -127,7 +128,7 @@ class SMRMF(ManifoldFactorization):
     """
 
     _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "selection_weight": (Number(0, above=True), AUTO),
+        "selection_weight": (Number(1e-100), AUTO),
         "dissimilarity": (DISSIMILARITIES,),
         "selection": (Word(("linf", "l2")), NOTHING),
         "neighborhoods": (NEIGHBORHOODS,),
@@ -186,10 +187,11 @@ class SMRMF(ManifoldFactorization):
                 f"{sizes.n_exemplars}: columns of Z that sum to one have row norms of at least "
                 f"sqrt(n_samples) in all; use exemplars={smallest} or more, or selection='linf'."
             )
+        arrays = DENSE_ARRAYS if self.selection else DENSE_ARRAYS_OF_WHOLE_GRAPH
         check_memory(
             "SMRMF",
-            DENSE_ARRAYS * n * n * dtype.itemsize,
-            f"{DENSE_ARRAYS} arrays of {n} x {n}",
+            arrays * n * n * dtype.itemsize,
+            f"{arrays} arrays of {n} x {n}",
             "use FastSMRMF, whose memory grows with n_samples only",
         )
 

@@ -45,6 +45,19 @@ def over_bandwidth(squared, bandwidth, out=None):
         return np.divide(squared, -2 * bandwidth**2, out=out)
 
 
+@kernel
+def refine_small(block, rows, X, row_norms, norms, share):
+    """Recompute the squared distances that the product form has mostly lost, as sums of differences."""
+    for i in range(block.shape[0]):
+        for j in range(block.shape[1]):
+            if block[i, j] < share * (row_norms[i] + norms[j]):
+                total = 0.0
+                for f in range(X.shape[1]):
+                    difference = rows[i, f] - X[j, f]
+                    total += difference * difference
+                block[i, j] = total
+
+
 def adaptive_gaussian(squared, bandwidth):
     """Evaluate (4.9), ``K_ij = exp(-d_ij^2 / (2 sigma_i^2))``: row i has its own bandwidth."""
     return np.exp(over_bandwidth(squared, bandwidth[:, None]))

@@ -73,7 +73,7 @@ def _search_directly(X, queries, own, best, best_index):
                 worst = _insert(total, j, best[i], best_index[i])
 
 
-def _typical_point(X):
+def typical_point(X):
     """Return a point in the middle of the data that a few far ones cannot pull away.
 
     The median of whole numbers is a whole or half number, which leaves their ties exact.
@@ -90,7 +90,7 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
     which the product form loses the distances (far from the middle, close to each other) are
     searched directly.
     """
-    center = _typical_point(X)
+    center = typical_point(X)
     points = X - center
     searched = X if queries is None else queries
     norms = squared_norms(points)
