@@ -74,7 +74,8 @@ class Neighborhoods:
         if self.n_exemplars is None:
             return symmetrize(sp.csr_array(Zt))
         n = Zt.shape[0]
-        chosen = best_first(represented(Zt, self.rule), self.n_exemplars)
+        # In the order of the points, in which the columns of Zt are read fastest.
+        chosen = np.sort(best_first(represented(Zt, self.rule), self.n_exemplars))
         rows = rows_of_z(Zt, chosen)
         if self.neighbors is not None:
             known = self.neighbors[chosen]
