@@ -11,10 +11,10 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF
 from smrmf._parallel import SERIAL
+from smrmf._spectral import _smoothest, by_size
 from smrmf.factorization._problem import EXPLORE, REFINE, Weights, is_clustering
 from smrmf.factorization._start import (
-    _smoothest,
-    by_size,
+    DIFFUSION_STEPS,
     indicator,
     nndsvd,
     simplex_graph,
@@ -62,7 +62,7 @@ def test_the_embedding_spans_the_leading_eigenvectors():
     X = np.random.default_rng(1).normal(size=(90, 3))
     W = symmetrize(simplex_graph(nearest_neighbors(X, 11), 10))
     n_components, component = connected_components(W)
-    embedding = _smoothest(W, component, n_components, 4, np.random.RandomState(0))
+    embedding = _smoothest(W, component, n_components, 4, np.random.RandomState(0), DIFFUSION_STEPS)
     scale = 1 / np.sqrt(W.sum(axis=1))
     values, vectors = np.linalg.eigh(W.toarray() * scale[:, None] * scale[None, :])
     expected = vectors[:, -4:] * values[-4:] ** 5

@@ -98,6 +98,18 @@ def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, 
             raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
 
 
+def count_exemplars(exemplars: float, n_samples: int, at_least: int = 1) -> int:
+    """Return how many points a count or a share of all points means; a share gives ``at_least`` so many."""
+    if not isinstance(exemplars, numbers.Integral):
+        return min(max(round(exemplars * n_samples), at_least, 1), n_samples)
+    if exemplars > n_samples:
+        raise ParameterError(
+            f"exemplars={exemplars} is more than n_samples={n_samples}: ask for at most {n_samples}, or "
+            "for a share between 0 and 1."
+        )
+    return int(exemplars)
+
+
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
     """Return X as a float array or CSR matrix; say where it is not finite."""
     X = check_array(

@@ -12,6 +12,7 @@ Z is stored transposed (``Zt``), so that each simplex vector is contiguous in me
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,7 +37,7 @@ class AbstractAffinity(ABC):
         """Return the first state."""
 
     @abstractmethod
-    def graph(self, state: Any) -> sp.csr_array:
+    def graph(self, state: Any) -> np.ndarray | sp.csr_array:
         """Return the symmetric weights that the Laplacian uses this iteration."""
 
     @abstractmethod
@@ -50,6 +51,20 @@ class AbstractAffinity(ABC):
     @abstractmethod
     def representation(self, state: Any) -> np.ndarray | sp.csr_array:
         """Return Zt: row j holds how much each point represents point j."""
+
+    # A learner that also projects the points fills the next three; to all others they are as given.
+
+    def project(self, state: Any, target: Callable[[], np.ndarray], mu: float) -> Any:
+        """Return the state with the points projected anew, close to the target."""
+        return state
+
+    def points(self, state: Any, X: np.ndarray) -> np.ndarray:
+        """Return the points as projected by the state, X being those of the last iteration."""
+        return X
+
+    def components(self, state: Any, F: np.ndarray) -> np.ndarray:
+        """Return components in the coordinates before projection."""
+        return F
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Solution:
     H: np.ndarray
     E: np.ndarray
     state: Any
-    graph: sp.csr_array
+    graph: np.ndarray | sp.csr_array
     history: list[float]
     status: Status
     n_iter: int
@@ -62,6 +63,7 @@ class Progress:
     objective: float
     G: np.ndarray
     F: np.ndarray
+    state: Any
 
 
 def least_squares_basis(G: np.ndarray, Y: np.ndarray, pool: Pool) -> np.ndarray:
@@ -169,6 +171,9 @@ def factorize(
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
         state = affinity.update(state, G, H, lam, mu)
+        # Beyond the paper's loop: a learner may turn the points towards what fits them, as APMF does.
+        state = affinity.project(state, partial(_target, G, F, E, L1, mu), mu)
+        X = affinity.points(state, X)
         laplacian = Laplacian(affinity.graph(state), pool)
         LG = laplacian @ G
         # Line 16: the other multipliers and the penalty.
@@ -178,11 +183,16 @@ def factorize(
 
         history.append(loss + lam * float(np.vdot(G, LG)) + affinity.value(state))
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
-        if on_iteration is not None and on_iteration(Progress(n_iter, history[-1], G, F)):
+        if on_iteration is not None and on_iteration(Progress(n_iter, history[-1], G, F, state)):
             status = Status.CONVERGED if status is Status.CONVERGED else Status.STOPPED
         if status in (Status.CONVERGED, Status.STOPPED):
             break
     return Solution(F, G, H, E, state, laplacian.W, history, status, n_iter)
+
+
+def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: float) -> np.ndarray:
+    """Return what the augmented Lagrangian pulls the points towards, ``GF + E - L1/mu``."""
+    return G @ F + E - L1 / mu
 
 
 def _ascend(

@@ -8,6 +8,8 @@ embedding and ``predict`` of them the labels, and the answer changes continuousl
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -16,13 +18,14 @@ from smrmf.factorization._start import simplex_graph
 from smrmf.kernels.graphs import Neighbors, nearest_neighbors, neighbor_graph
 
 
-def neighbor_weights(X_train: np.ndarray, X_new: np.ndarray, n_neighbors: int, pool: Pool) -> sp.csr_array:
+def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
     """Return the weight of every training point for every new one; rows sum to one."""
-    k = min(n_neighbors, len(X_train))
-    near = nearest_neighbors(X_train, min(k + 1, len(X_train)), X_new, pool)
-    z = simplex_graph(near, k, len(X_train)).data.reshape(near.squared.shape)
+    n = X_train.shape[0]
+    k = min(n_neighbors, n)
+    near = nearest_neighbors(X_train, min(k + 1, n), X_new, pool)
+    z = simplex_graph(near, k, n).data.reshape(near.squared.shape)
     weights = inverse_distance_weights(near, z)
-    return neighbor_graph(near.indices, weights, len(X_train))
+    return neighbor_graph(near.indices, weights, n)
 
 
 def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:

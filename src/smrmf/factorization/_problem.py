@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError
+from smrmf._spectral import kmeans_labels
+from smrmf._validation import ParameterError, count_exemplars
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.factorization._loop import least_squares_basis
-from smrmf.factorization._start import indicator, kmeans_labels, nndsvd, spectral_labels
+from smrmf.factorization._start import indicator, nndsvd, spectral_labels
 from smrmf.kernels.graphs import Neighbors
 
 DEFAULT_NEIGHBORS = 10
@@ -50,16 +50,8 @@ class Sizes:
                 f"n_neighbors={n_neighbors} must be less than n_samples={n}: a point is not its own "
                 "neighbour; lower n_neighbors or use 'auto'."
             )
-        if not isinstance(exemplars, numbers.Integral):
-            # A share never leaves a cluster without an exemplar.
-            count = min(max(round(exemplars * n), n_clusters, 1), n)
-        elif exemplars > n:
-            raise ParameterError(
-                f"exemplars={exemplars} is more than n_samples={n}: ask for at most {n}, or for a "
-                "share between 0 and 1."
-            )
-        else:
-            count = int(exemplars)
+        # A share never leaves a cluster without an exemplar.
+        count = count_exemplars(exemplars, n, n_clusters)
         return cls(n, n_clusters, int(n_neighbors), count)
 
 
@@ -112,13 +104,14 @@ def is_clustering(G: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that an affinity may need to know."""
+    """All that an affinity may need to know: X is the data with fewer coordinates."""
 
+    data: np.ndarray
     X: np.ndarray
     sizes: Sizes
     neighbors: Neighbors
-    weights: Weights
     magnitude: float
+    random_state: np.random.RandomState
     pool: Pool
 
     def neighborhoods(self, rule: Any, where: str, n_exemplars: int | None) -> Neighborhoods:

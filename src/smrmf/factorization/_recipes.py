@@ -11,7 +11,7 @@ from smrmf.factorization._dissimilarity import (
     KernelDissimilarity,
     Points,
 )
-from smrmf.factorization._problem import Problem
+from smrmf.factorization._problem import Problem, Weights
 
 BANDWIDTHS = Word(("distance", "squared-distance"))
 DISSIMILARITIES = Word(("kernel", "euclidean", "sqeuclidean"))
@@ -42,10 +42,10 @@ def make_dissimilarity(
 
 
 def scaled_selection_weight(
-    given: float | str, dissimilarity: AbstractDissimilarity, problem: Problem
+    given: float | str, dissimilarity: AbstractDissimilarity, problem: Problem, weights: Weights
 ) -> float:
     """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
-    sizes, weights = problem.sizes, problem.weights
+    sizes = problem.sizes
     if not isinstance(given, str):
         return float(given) / (weights.scale * problem.magnitude)
     ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)

@@ -9,8 +9,8 @@ import numpy as np
 
 from smrmf._validation import Number, Rule
 from smrmf.factorization._affinity import AbstractAffinity, ClosedFormAffinity
-from smrmf.factorization._base import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes
+from smrmf.factorization._manifold import AUTO, ManifoldFactorization
+from smrmf.factorization._problem import Problem, Weights
 from smrmf.factorization._recipes import (
     BANDWIDTHS,
     DISSIMILARITIES,
@@ -173,16 +173,13 @@ class FastSMRMF(ManifoldFactorization):
         self.neighborhoods = neighborhoods
         self.bandwidth = bandwidth
 
-    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
-        pass
-
-    def _affinity(self, problem: Problem) -> AbstractAffinity:
+    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
         sizes = problem.sizes
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, True, problem)
         return ClosedFormAffinity(
             dissimilarity,
             problem.neighborhoods(self.exemplar_rule, self.neighborhoods, sizes.n_exemplars),
-            scaled_selection_weight(self.selection_weight, dissimilarity, problem),
+            scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
             None if isinstance(self.smoothness, str) else float(self.smoothness),
             2 * sizes.n_neighbors,
         )

@@ -9,8 +9,8 @@ import numpy as np
 
 from smrmf._validation import Rule
 from smrmf.factorization._affinity import AbstractAffinity, FixedAffinity
-from smrmf.factorization._base import ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes
+from smrmf.factorization._manifold import ManifoldFactorization
+from smrmf.factorization._problem import Problem, Weights
 from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS
 from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
 from smrmf.kernels.graphs import neighbor_graph, symmetrize
@@ -135,10 +135,7 @@ class RMNMF(ManifoldFactorization):
         )
         self.bandwidth = bandwidth
 
-    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
-        pass
-
-    def _affinity(self, problem: Problem) -> AbstractAffinity:
+    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
         k = problem.sizes.n_neighbors
         squared = problem.neighbors.squared[:, :k]
         width = neighbor_bandwidth(squared[:, -1], self.bandwidth)

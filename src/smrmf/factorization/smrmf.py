@@ -10,8 +10,8 @@ import numpy as np
 from smrmf._validation import NOTHING, Number, ParameterError, Rule, Word, check_memory
 from smrmf.factorization._affinity import AbstractAffinity, RowSparseAffinity
 from smrmf.factorization._balls import AbstractBall, L1InfBall, L12Ball, WholeSpace
-from smrmf.factorization._base import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes
+from smrmf.factorization._manifold import AUTO, ManifoldFactorization
+from smrmf.factorization._problem import Problem, Sizes, Weights
 from smrmf.factorization._recipes import (
     BANDWIDTHS,
     DISSIMILARITIES,
@@ -200,7 +200,7 @@ class SMRMF(ManifoldFactorization):
             return WholeSpace()
         return L1InfBall(radius) if self.selection == "linf" else L12Ball(radius)
 
-    def _affinity(self, problem: Problem) -> AbstractAffinity:
+    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
         count = problem.sizes.n_exemplars
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
         return RowSparseAffinity(
@@ -209,7 +209,7 @@ class SMRMF(ManifoldFactorization):
             problem.neighborhoods(
                 self.exemplar_rule, self.neighborhoods, None if self.selection is None else count
             ),
-            scaled_selection_weight(self.selection_weight, dissimilarity, problem),
+            scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
             self.freeze_tol,
         )
 

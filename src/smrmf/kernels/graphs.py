@@ -88,8 +88,10 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
     Exact, by tiles of matrix products, so no n x n array exists. The distances returned are
     recomputed as sums of squared differences: a duplicate is at distance exactly zero. Queries for
     which the product form loses the distances (far from the middle, close to each other) are
-    searched directly.
+    searched directly. Sparse points are searched by scikit-learn.
     """
+    if sp.issparse(X):
+        return _sparse_neighbors(X, n_neighbors, queries)
     center = typical_point(X)
     points = X - center
     searched = X if queries is None else queries
@@ -117,6 +119,26 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
         return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()
 
     parts = pool.map(one, row_blocks(len(searched), TILE_COLUMNS))
+    return Neighbors(np.concatenate([i for i, _ in parts]), np.concatenate([d for _, d in parts]))
+
+
+def _sparse_neighbors(X, n_neighbors, queries):
+    """Find neighbours among sparse rows; distances are recomputed from differences here too."""
+    from sklearn.neighbors import NearestNeighbors  # slow to import, and needed here only
+
+    searched = X if queries is None else sp.csr_array(queries)
+    own = np.arange(X.shape[0]) if queries is None else np.full(searched.shape[0], -1)
+    size = min(n_neighbors + SPARE_CANDIDATES, X.shape[0])
+    index = NearestNeighbors(algorithm="brute").fit(X).kneighbors(searched, size, return_distance=False)
+    parts = []
+    for block in row_blocks(searched.shape[0], 64 * size):
+        rows = np.repeat(np.arange(block.start, block.stop), size)
+        difference = searched[rows] - X[index[block].ravel()]
+        exact = np.asarray(difference.multiply(difference).sum(axis=1)).reshape(-1, size)
+        # Oneself comes last, whatever the rounding of the search made of it.
+        exact[index[block] == own[block][:, None]] = np.inf
+        order = np.lexsort((index[block], exact))[:, :n_neighbors]
+        parts.append((np.take_along_axis(index[block], order, 1), np.take_along_axis(exact, order, 1)))
     return Neighbors(np.concatenate([i for i, _ in parts]), np.concatenate([d for _, d in parts]))
 
 
@@ -177,7 +199,7 @@ def _laplacian_rows(indptr, indices, weights, degrees, start, G, out):
 
 
 class Laplacian:
-    """Multiply by ``L = Deg - W`` for a symmetric sparse ``W``, never forming L."""
+    """Multiply by ``L = Deg - W`` for a symmetric ``W``, sparse or dense, never forming L."""
 
     def __init__(self, W, pool: Pool = SERIAL):
         self.W = W
@@ -188,6 +210,12 @@ class Laplacian:
         """Return ``L G`` for a dense ``G``."""
         out = np.empty_like(G)
         W = self.W
+        if not sp.issparse(W):
+            self._pool.map(
+                lambda b: np.subtract(self.degrees[b, None] * G[b], W[b] @ G, out=out[b]),
+                row_blocks(*W.shape),
+            )
+            return out
         self._pool.map(
             lambda b: _laplacian_rows(W.indptr, W.indices, W.data, self.degrees, b.start, G, out[b]),
             row_blocks(len(G), 8 * G.shape[1]),

@@ -1,0 +1,118 @@
+"""Clusters from a graph: normalised spectral clustering, which never splits a component by rounding."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import eigsh
+from sklearn.exceptions import ConvergenceWarning
+
+from smrmf._parallel import Pool
+from smrmf.kernels.graphs import nearest_neighbors
+
+KMEANS_STARTS = 10
+
+
+def by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Renumber the clusters by size, largest first, so that runs and row orders agree."""
+    order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
+    rank = np.empty(n_clusters, dtype=np.intp)
+    rank[order] = np.arange(n_clusters)
+    return rank[labels]
+
+
+def kmeans_labels(
+    X: np.ndarray, n_clusters: int, random_state: np.random.RandomState, n_starts: int = KMEANS_STARTS
+) -> np.ndarray:
+    """Cluster rows by k-means, best of several starts."""
+    from sklearn.cluster import KMeans  # slow to import, and needed by fit only
+
+    model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
+    with warnings.catch_warnings():
+        # Fewer distinct points than clusters: the estimator says so after its repair.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return by_size(model.fit_predict(X), n_clusters)
+
+
+def graph_labels(
+    X: Any,
+    W: sp.csr_array,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool,
+    *,
+    diffusion_steps: int = 0,
+    n_starts: int = KMEANS_STARTS,
+) -> np.ndarray:
+    """Cluster the rows of X by the smoothest functions on a symmetric graph of them.
+
+    Components of the graph are never split by rounding: where there are more of them than clusters,
+    the surplus of small ones is tied to the largest, and where their number is that of the clusters
+    they are the answer. Eigenvectors count by their eigenvalue to the power ``diffusion_steps``.
+    """
+    W = _join_components(X, W, n_clusters, pool)
+    n_components, component = connected_components(W, directed=False)
+    if n_components == n_clusters:
+        return by_size(component, n_clusters)
+    embedding = _smoothest(W, component, n_components, n_clusters, random_state, diffusion_steps)
+    return kmeans_labels(embedding, n_clusters, random_state, n_starts)
+
+
+def _join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> sp.csr_array:
+    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest."""
+    n_components, component = connected_components(W, directed=False)
+    if n_components <= limit:
+        return W
+    sizes = np.bincount(component)
+    kept = np.isin(component, np.argsort(-sizes, kind="stable")[:limit])
+    inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
+    nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
+    ties = np.full(len(inside), W.data.mean(), W.dtype)
+    bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
+    return (W + bridge + bridge.T).tocsr()
+
+
+def _smoothest(
+    W: sp.csr_array,
+    component: np.ndarray,
+    n_components: int,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    diffusion_steps: int,
+) -> np.ndarray:
+    """Embed points by the leading eigenvectors of the normalised graph, rows of unit length.
+
+    Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
+    eigenvalue one that they share.
+    """
+    scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
+    M = (W * scale[:, None] * scale[None, :]).tocsr()
+    parts = []
+    for label in range(n_components):
+        members = np.flatnonzero(component == label)
+        count = min(n_clusters - n_components + 1, len(members))
+        parts.append((members, *_leading(M[members][:, members], count, random_state)))
+    value = np.concatenate([values for _, values, _ in parts])
+    owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
+    within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
+    embedding = np.zeros((W.shape[0], min(n_clusters, len(value))), W.dtype)
+    for column, q in enumerate(np.argsort(-value, kind="stable")[:n_clusters]):
+        members, _, vectors = parts[owner[q]]
+        embedding[members, column] = vectors[:, within[q]] * max(value[q], 0) ** diffusion_steps
+    norms = np.linalg.norm(embedding, axis=1, keepdims=True)
+    return embedding / np.where(norms > 0, norms, 1)
+
+
+def _leading(
+    M: sp.csr_array, count: int, random_state: np.random.RandomState
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the leading eigenpairs of a symmetric matrix; small ones are solved densely."""
+    n = M.shape[0]
+    if n <= max(4 * count, 64):
+        return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
+    return eigsh(M, k=count, which="LA", v0=random_state.uniform(0.5, 1, n).astype(M.dtype))

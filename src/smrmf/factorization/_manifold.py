@@ -1,0 +1,194 @@
+"""The estimators of the one loop: start, weigh, call it, name the results."""
+
+from __future__ import annotations
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+
+from smrmf._estimator import RULES, Watch
+from smrmf._parallel import Pool
+from smrmf._validation import ARRAY, Number, Rule, Word
+from smrmf.factorization._affinity import AbstractAffinity
+from smrmf.factorization._base import Factorization, as_dense, consecutive_labels, tame
+from smrmf.factorization._exemplars import rank_exemplars
+from smrmf.factorization._loop import Progress, Solution, Status, factorize
+from smrmf.factorization._problem import Problem, Sizes, Weights, check_init, start_indicator
+from smrmf.factorization._reduce import Reduced, reduce_features
+from smrmf.kernels.graphs import nearest_neighbors
+
+AUTO = Word(("auto",))
+
+
+class Start(NamedTuple):
+    """Checked data, divided by its magnitude, and the sizes of the problem."""
+
+    data: np.ndarray
+    magnitude: float
+    sizes: Sizes
+
+
+class ManifoldFactorization(Factorization):
+    """Cluster rows of X by ``X ~ G F`` with G non-negative, orthonormal and smooth on a graph.
+
+    A subclass says only where the graph comes from.
+    """
+
+    _rules: ClassVar[dict[str, Iterable[Rule]]] = RULES | {
+        "n_neighbors": (Number(1, integer=True), Word(("auto", "sqrt"))),
+        "manifold_weight": (Number(0), AUTO),
+        "exemplar_rule": (Word(("mass", "norm")),),
+        "init": (Word(("spectral", "nndsvd", "kmeans")), ARRAY),
+        "penalty": (Number(0, above=True), AUTO),
+        "penalty_growth": (Number(1),),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int,
+        exemplars: float,
+        n_neighbors: int | str,
+        manifold_weight: float | str,
+        exemplar_rule: str,
+        init: str | np.ndarray,
+        penalty: float | str,
+        penalty_growth: float,
+        max_iter: int,
+        tol: float,
+        random_state: int | np.random.RandomState | None,
+        n_jobs: int | None,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.exemplars = exemplars
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    @abstractmethod
+    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
+        """Return the object that supplies the graph."""
+
+    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
+        """Refuse sizes that this variant cannot handle, before anything is allocated."""
+
+    def _reduce(self, data: np.ndarray) -> Reduced:
+        """Return the points with as few coordinates as the method allows."""
+        return reduce_features(data)
+
+    def _view(self, problem: Problem) -> np.ndarray:
+        """Return what the loop factorises at first: the points, unless the method projects them."""
+        return problem.X
+
+    def _exemplars(self, Zt: Any, labels: np.ndarray, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the exemplars, best first, and their scores."""
+        return rank_exemplars(Zt, labels, sizes.n_exemplars, self.exemplar_rule)
+
+    def _prepare(self, X: Any) -> Start:
+        sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, self.exemplars)
+        self._check_sizes(sizes, X.dtype)
+        check_init(self.init, X, sizes)
+        # The data, scaled and centred, their residual, its multiplier, and one work array.
+        return Start(*tame(as_dense(type(self).__name__, X, 6)), sizes)
+
+    def _n_steps(self, problem: Start) -> int:
+        return self.max_iter
+
+    def _solve(self, problem: Start, pool: Pool, watch: Watch) -> dict[str, Any]:
+        data, magnitude, sizes = problem
+        reduced = self._reduce(data)
+        # Twice the neighbours and one more: candidates for Z, and what lies just outside.
+        wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
+        neighbors = nearest_neighbors(reduced.X, wanted, pool=pool)
+        random_state = check_random_state(self.random_state)
+        G = start_indicator(self.init, data, reduced.X, neighbors, sizes, random_state, pool)
+        posed = Problem(data, reduced.X, sizes, neighbors, magnitude, random_state, pool)
+        view = self._view(posed)
+        weights = Weights.from_start(view, G, self.manifold_weight, self.penalty, magnitude, pool)
+        affinity = self._affinity(posed, weights)
+        unit = weights.scale * magnitude
+
+        def attributes(G: np.ndarray, F: np.ndarray, state: Any) -> dict[str, Any]:
+            return {
+                "labels_": consecutive_labels(G)[0],
+                "embedding_": G,
+                "components_": reduced.restore(affinity.components(state, F) * unit),
+                "_fit_data": data,
+                "_magnitude": magnitude,
+                "_fit_neighbors": sizes.n_neighbors,
+            }
+
+        def on_iteration(now: Progress) -> bool:
+            metadata = {"n_iter": now.n_iter, "objective": now.objective * unit}
+            return watch(metadata, lambda: attributes(now.G, now.F, now.state))
+
+        solution = factorize(
+            view / weights.scale,
+            G,
+            affinity,
+            lam=weights.lam,
+            mu=weights.mu,
+            rho=self.penalty_growth,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            pool=pool,
+            on_iteration=on_iteration,
+        )
+        found = attributes(solution.G, solution.F, solution.state)
+        return found | self._results(solution, affinity, sizes, unit)
+
+    def _results(
+        self, solution: Solution, affinity: AbstractAffinity, sizes: Sizes, unit: float
+    ) -> dict[str, Any]:
+        """Name the results of the loop, and warn of what went wrong."""
+        labels, repaired = consecutive_labels(solution.G)
+        self._warn(solution, repaired, sizes)
+        Zt = affinity.representation(solution.state)
+        exemplars, scores = self._exemplars(Zt, labels, sizes)
+        history = np.asarray(solution.history) * unit
+        return {
+            "labels_": labels,
+            "exemplar_indices_": exemplars,
+            "exemplar_scores_": scores,
+            "affinity_": solution.graph,
+            "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
+            "objective_": float(history[-1]),
+            "objective_history_": history,
+            "n_iter_": solution.n_iter,
+            "converged_": solution.status is Status.CONVERGED,
+        }
+
+    def _warn(self, solution: Solution, repaired: list[int], sizes: Sizes) -> None:
+        if repaired:
+            warnings.warn(
+                f"{len(repaired)} of {sizes.n_clusters} clusters came out empty and were given one point "
+                f"each (points {repaired}): the data may have fewer clusters, lower n_clusters.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        if solution.status not in (Status.CONVERGED, Status.STOPPED) and self.tol > 0:
+            warnings.warn(
+                f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "
+                f"{solution.status.value}.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+        if not (solution.graph != 0).sum():
+            warnings.warn(
+                "The learned graph is empty, every point represents only itself, so the manifold term "
+                "has no effect: raise n_neighbors, exemplars, or (FastSMRMF) smoothness.",
+                UserWarning,
+                stacklevel=6,
+            )

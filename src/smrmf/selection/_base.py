@@ -1,0 +1,37 @@
+"""Choosing a few rows of a table that stand for the rest: the interface that all selectors share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from smrmf._estimator import AbstractEstimator
+
+
+class Selector(AbstractEstimator):
+    """An estimator whose fit sets ``exemplar_indices_``, best first, and ``exemplar_scores_``.
+
+    Any of them, and any estimator of others that sets the first, can be the ``selector`` of
+    :class:`smrmf.SelectiveRMNMF`.
+    """
+
+    exemplar_indices_: np.ndarray
+    exemplar_scores_: np.ndarray
+
+    def fit_select(self, X: Any, y: None = None) -> np.ndarray:
+        """Fit to the rows of X and return the indices of the chosen ones, best first.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The points.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        indices : array of shape (n_exemplars,)
+            Rows of X.
+        """
+        return self.fit(X, y).exemplar_indices_
