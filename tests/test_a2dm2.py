@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.factorization._a2dm2 import a2dm2
-from smrmf.factorization._balls import L1InfBall, L12Ball, Sum, WholeSpace
+from smrmf.kernels._balls import L1InfBall, L12Ball, Sum, WholeSpace
 from smrmf.kernels.projections import project_l1inf_ball, project_l12_ball
 
 DELTA = 0.01

@@ -11,7 +11,13 @@ from scipy.spatial.distance import cdist
 from smrmf import SMRMF
 from smrmf._parallel import SERIAL
 from smrmf.factorization._affinity import ClosedFormAffinity
-from smrmf.factorization._dissimilarity import EuclideanDissimilarity, KernelDissimilarity, ListBlock, Points
+from smrmf.factorization._dissimilarity import (
+    EuclideanDissimilarity,
+    KernelDissimilarity,
+    ListBlock,
+    Points,
+    RoughnessDissimilarity,
+)
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels.columns import solve_column
 from smrmf.kernels.graphs import nearest_neighbors
@@ -37,6 +43,7 @@ def dissimilarities(points):
         "squared": EuclideanDissimilarity.from_points(points, 2),
         "kernel": KernelDissimilarity(points, "distance", False),
         "mean kernel": KernelDissimilarity(points, "distance", True),
+        "roughness": RoughnessDissimilarity(EuclideanDissimilarity.from_points(points, 2)),
     }
 
 
@@ -46,7 +53,7 @@ def dense_latent(dissimilarity, G, H):
     return target
 
 
-NAMES = ["distances", "squared", "kernel", "mean kernel"]
+NAMES = ["distances", "squared", "kernel", "mean kernel", "roughness"]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -57,6 +64,7 @@ def test_input_terms_match_their_definition(points, name):
         "distances": d / d.max(),
         "squared": d**2 / np.mean(np.sort(d, axis=1)[:, K + 1] ** 2),
     }
+    expected["roughness"] = expected["squared"]
     K_ = np.exp(-(d**2) / (2 * kth[:, None] ** 2))
     expected["kernel"] = expected["mean kernel"] = -(K_ + K_.T) / 2
     D = dissimilarities(points)[name].dense()
@@ -74,7 +82,7 @@ def test_dense_latent_terms_and_lists_agree(points, latent, name):
     lists = np.empty(15 * N)
     dissimilarity.latent_lists(G, H, widths, ListBlock(indptr, indices, 10), lists)
     np.testing.assert_allclose(lists.reshape(15, N), block, atol=1e-12)
-    assert block.min() >= dissimilarity.latent_floor - 1e-12
+    assert block.min() >= dissimilarity.latent_floor(G, H) - 1e-12
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -113,6 +121,9 @@ def test_dense_latent_terms_match_their_definition(name):
         gamma = np.full(n, gamma.mean())
     kernel = np.exp(-d2 / (2 * gamma[:, None] ** 2))
     expected = -(kernel + kernel.T) / 2 if "kernel" in name else d2.T
+    if name == "roughness":  # the coefficient of z_ij in tr(G' L_Z H)
+        P = G @ H.T
+        expected = (np.diag(P)[:, None] + np.diag(P)[None, :] - P - P.T) / 2
     np.testing.assert_allclose(dense_latent(dissimilarities(points)[name], G, H), expected, atol=1e-12)
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from plain_projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.kernels.projections import (
@@ -33,19 +34,10 @@ matrices = st.one_of(
 shares = st.sampled_from([1e-6, 0.01, 0.3, 0.9, 1 - 1e-9])
 
 
-def thresholds(Y, radius):
-    """Find theta with ``sum(max(y - theta, 0)) = radius`` for every row, by sorting."""
-    falling = -np.sort(-Y, axis=1)
-    sums = np.cumsum(falling, axis=1)
-    ranks = np.arange(1, Y.shape[1] + 1)
-    count = np.sum(ranks * falling > sums - radius, axis=1)
-    return (np.take_along_axis(sums, count[:, None] - 1, axis=1) - radius) / count[:, None]
-
-
-def sorted_simplex(Y, radius=1.0):
+def exact_simplex(Y, radius=1.0):
+    """Project by sorting, in more digits than the kernel has."""
     Y = Y.astype(np.longdouble)
-    Y = Y - Y.max(axis=1, keepdims=True)
-    return np.maximum(Y - thresholds(Y, radius), 0).astype(float)
+    return sorted_simplex(Y - Y.max(axis=1, keepdims=True), radius).astype(float)
 
 
 def l1inf_norm(Y):
@@ -85,7 +77,7 @@ def test_simplex_is_the_sorted_solution(Y, radius):
     Z = project_simplex(Y, radius)
     assert np.all(Z >= 0)
     assert_allclose(Z.sum(axis=1), radius, rtol=1e-12)
-    assert_allclose(Z, sorted_simplex(Y, radius), rtol=0, atol=1e-12 * max(radius, 1))
+    assert_allclose(Z, exact_simplex(Y, radius), rtol=0, atol=1e-12 * max(radius, 1))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -126,7 +118,7 @@ def test_long_rows_in_any_order(dtype, arrange):
     Y = arrange(np.random.default_rng(0).normal(size=2000)).astype(dtype)[None, :]
     Z = project_simplex(Y)
     assert Z.dtype == dtype
-    assert_allclose(Z, sorted_simplex(Y), rtol=0, atol=10 * np.finfo(dtype).eps)
+    assert_allclose(Z, exact_simplex(Y), rtol=0, atol=10 * np.finfo(dtype).eps)
     assert Z.sum(dtype=float) == pytest.approx(1, abs=RTOL[dtype])
 
 
@@ -148,6 +140,13 @@ def test_simplex_projects_in_place():
 def test_l1inf_takes_the_same_theta_from_all_live_rows(Y, share):
     radius = share * l1inf_norm(Y)
     assert_l1inf_projection(project_l1inf_ball(Y, radius), Y, radius)
+
+
+@given(matrices.filter(np.any), shares)
+def test_l1inf_is_the_sorted_solution(Y, share):
+    radius = share * l1inf_norm(Y)
+    C = project_l1inf_ball(Y, radius)
+    assert_allclose(C, sorted_l1inf(Y, radius), rtol=0, atol=1e-9 * np.abs(Y).sum())
 
 
 @pytest.mark.parametrize("zero_rows", [0, 1, 4])
@@ -230,7 +229,7 @@ def test_balls_of_one_row_or_column(shape):
     for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
         assert norm(project(Y, 2.0)) == pytest.approx(2)
     if shape[1] == 1:  # both balls are the l1 ball here
-        soft = np.sign(Y) * sorted_simplex(np.abs(Y).T, 2.0).T
+        soft = np.sign(Y) * exact_simplex(np.abs(Y).T, 2.0).T
         assert_allclose(project_l1inf_ball(Y, 2.0), soft, rtol=0, atol=1e-12)
         assert_allclose(project_l12_ball(Y, 2.0), soft, rtol=0, atol=1e-12)
     else:
@@ -245,7 +244,7 @@ def test_balls_of_one_row_or_column(shape):
 def test_l12_shortens_the_rows_along_themselves(Y, share):
     norms = np.linalg.norm(Y, axis=1)
     radius = share * norms.sum()
-    short = sorted_simplex(norms[None, :], radius)[0]
+    short = exact_simplex(norms[None, :], radius)[0]
     direction = Y / np.where(norms > 0, norms, 1)[:, None]
     assert_allclose(project_l12_ball(Y, radius), short[:, None] * direction, rtol=0, atol=1e-11 * norms.max())
 

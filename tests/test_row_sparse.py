@@ -90,11 +90,12 @@ def test_c_step_projects_and_ascends_the_multiplier(dtype):
     _, C, multiplier, Z = problem(1, dtype)
     _, old_C, old_multiplier, old_Z = wide(Z, C, multiplier, Z)
     factor, cap = shrinkage(1)
-    change = c_rows(Z, C, multiplier, factor, cap, SCALE, MU)
+    change, gap = c_rows(Z, C, multiplier, factor, cap, SCALE, MU)
     expected = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
     assert_allclose(C, expected, rtol=0, atol=ATOL[dtype])
     assert_allclose(multiplier, old_multiplier + MU * (old_Z - expected), rtol=0, atol=ATOL[dtype])
     assert change == pytest.approx(np.abs(expected - old_C).max(), rel=1e-5)
+    assert gap == pytest.approx(np.abs(old_Z - expected).max(), rel=1e-5)
     assert_array_equal(Z, old_Z.astype(dtype))
 
 

@@ -5,19 +5,60 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smrmf import metrics
-    from smrmf.factorization import RMNMF, SMRMF, FastSMRMF
+    from smrmf.factorization import (
+        AMRMF,
+        APMF,
+        GNMF,
+        RMNMF,
+        SMRMF,
+        DeepSemiNMF,
+        FastSMRMF,
+        NMFClustering,
+        SelectiveRMNMF,
+    )
+    from smrmf.selection import DS3, IPM, KDPP
 
 __version__ = "0.1.0"
 
-__all__ = ["RMNMF", "SMRMF", "FastSMRMF", "metrics"]
+_HOMES = {
+    "smrmf.factorization": (
+        "AMRMF",
+        "APMF",
+        "DeepSemiNMF",
+        "FastSMRMF",
+        "GNMF",
+        "NMFClustering",
+        "RMNMF",
+        "SMRMF",
+        "SelectiveRMNMF",
+    ),
+    "smrmf.selection": ("DS3", "IPM", "KDPP"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AMRMF",
+    "APMF",
+    "DS3",
+    "GNMF",
+    "IPM",
+    "KDPP",
+    "RMNMF",
+    "SMRMF",
+    "DeepSemiNMF",
+    "FastSMRMF",
+    "NMFClustering",
+    "SelectiveRMNMF",
+    "metrics",
+]
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for when it is first used: ``import smrmf`` itself costs next to nothing."""
     if name == "metrics":
         return import_module("smrmf.metrics")
-    if name in __all__:
-        return getattr(import_module("smrmf.factorization"), name)
+    if name in _HOME_OF:
+        return getattr(import_module(_HOME_OF[name]), name)
     raise AttributeError(f"module 'smrmf' has no attribute {name!r}")
 
 

@@ -162,3 +162,33 @@ def check_memory(name: str, needed: int, what: str, way_out: str) -> None:
             f"{name} needs {what}, {needed / 2**30:,.1f} GiB, but only {available / 2**30:,.1f} GiB "
             f"are available; {way_out}."
         )
+
+
+def as_dense(name: str, X: Any, n_arrays: int) -> np.ndarray:
+    """Return a dense array, if ``n_arrays`` of its size, which the method needs, fit in memory."""
+    if not sp.issparse(X):
+        return X
+    check_memory(
+        name,
+        n_arrays * X.shape[0] * X.shape[1] * X.dtype.itemsize,
+        f"{n_arrays} dense arrays of {X.shape[0]} x {X.shape[1]}",
+        "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
+    )
+    return X.toarray()
+
+
+def tame(X: Any) -> tuple[Any, float]:
+    """Divide by a power of two where squares of the data would overflow or vanish."""
+    largest = float(abs(X).max()) if X.size else 1.0
+    limit = np.finfo(X.dtype).max ** 0.25
+    if largest == 0 or 1 / limit < largest < limit:
+        return X, 1.0
+    magnitude = 2.0 ** np.floor(np.log2(largest))
+    return over(X, magnitude), magnitude
+
+
+def over(X: Any, divisor: float) -> Any:
+    """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
+    if not sp.issparse(X):
+        return X / X.dtype.type(divisor)
+    return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf.factorization._balls import AbstractBall, Shrinkage, Sum
+from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
 from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows, shrink_rows
 
 # A residual must fall below this share of the last one, or the momentum starts anew.

@@ -1,9 +1,11 @@
 """The slot of the loop: where the graph comes from. All variants of the paper differ only here.
 
 ========================  ==============================================================
-RMNMF                     :class:`FixedAffinity`, a kNN graph that never changes
+RMNMF, selective RMNMF    :class:`FixedAffinity`, a kNN graph that never changes
 SMRMF, -Euc, -NS          :class:`RowSparseAffinity`, Z on the simplex, C in a ball (4.12, 4.13)
 f-SMRMF                   :class:`ClosedFormAffinity`, each column of Z by itself (5.18)
+AMRMF                     :class:`AdaptiveAffinity`, the same with one smoothness for all
+APMF                      :class:`~smrmf.factorization._projected.ProjectedAffinity`
 ========================  ==============================================================
 
 Z is stored transposed (``Zt``), so that each simplex vector is contiguous in memory.
@@ -20,10 +22,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.factorization._a2dm2 import a2dm2
-from smrmf.factorization._balls import AbstractBall, Shrinkage, Sum
 from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
 from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
 from smrmf.kernels.projections import project_rows_in_place
 from smrmf.kernels.row_sparse import c_rows, z_target_rows
@@ -69,10 +71,11 @@ class AbstractAffinity(ABC):
 
 @dataclass(frozen=True)
 class FixedAffinity(AbstractAffinity):
-    """A graph given once and for all (RMNMF)."""
+    """A graph given once and for all (RMNMF); ``selector`` chose the points whose neighbourhoods it has."""
 
     W: sp.csr_array
     Zt: sp.csr_array
+    selector: Any = None
 
     def init(self) -> None:
         return None
@@ -135,8 +138,9 @@ class RowSparseAffinity(AbstractAffinity):
             self.dissimilarity.add_latent(G, H, -lam / mu, Z)
         pool.over_rows(project_rows_in_place, (Z,), 1.0)
         shrunk = self.ball.shrinkage(Sum(Z, multiplier, 1 / mu), 1.0, state.shrunk, pool)
-        changes = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
-        return replace(state, shrunk=shrunk, settled=max(changes) <= self.freeze_tol)
+        measured = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
+        change = max(moved for moved, _ in measured)
+        return replace(state, shrunk=shrunk, settled=change <= self.freeze_tol)
 
     def value(self, state: RowSparseState) -> float:
         return self.beta * float(np.vdot(state.D, state.Z))
@@ -193,13 +197,14 @@ class ClosedFormAffinity(AbstractAffinity):
 
     def _solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""
-        widths = None
+        widths, floor = None, 0.0
         if ratio > 0:
             widths = self.dissimilarity.latent_widths(G, H)
+            floor = ratio * self.dissimilarity.latent_floor(G, H)
         lists = state.lists
         while True:
-            z, level, certified = self._solve_lists(lists, state.delta, G, H, ratio, widths)
-            bound = lists.outside + ratio * self.dissimilarity.latent_floor
+            bound = lists.outside + state.delta.dtype.type(floor)
+            z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, ratio, widths)
             if certified == len(level):
                 return replace(state, lists=lists, z=z, certified=certified)
             lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
@@ -208,13 +213,13 @@ class ClosedFormAffinity(AbstractAffinity):
         self,
         lists: CandidateLists,
         delta: np.ndarray,
+        bound: np.ndarray,
         G: Any,
         H: Any,
         ratio: float,
         widths: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, int]:
         z, level = np.empty_like(lists.D), np.empty_like(delta)
-        bound = lists.outside + delta.dtype.type(ratio * self.dissimilarity.latent_floor)
 
         def one(block: slice) -> int:
             indptr = lists.indptr[block.start : block.stop + 1]
@@ -242,3 +247,32 @@ class ClosedFormAffinity(AbstractAffinity):
         kept = np.flatnonzero(state.z > 0)
         indptr = np.searchsorted(kept, state.lists.indptr)
         return sp.csr_array((state.z[kept], state.lists.indices[kept], indptr), shape=(n, n))
+
+
+@dataclass(frozen=True)
+class AdaptiveAffinity(AbstractAffinity):
+    """The graph of adaptive neighbours (AMRMF): CAN's alpha for all points, and all of S as the graph.
+
+    Its rows solve the column problem of f-SMRMF with ``delta = 2 alpha``. The first S is CAN's, where
+    every point has its own alpha and exactly k neighbours; from then on alpha is their mean.
+    """
+
+    columns: ClosedFormAffinity
+
+    def init(self) -> ClosedFormState:
+        state = self.columns.init()
+        return replace(state, delta=np.full_like(state.delta, state.delta.mean()))
+
+    def graph(self, state: ClosedFormState) -> sp.csr_array:
+        return self.columns.graph(state)
+
+    def update(
+        self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> ClosedFormState:
+        return self.columns.update(state, G, H, lam, mu)
+
+    def value(self, state: ClosedFormState) -> float:
+        return self.columns.value(state)
+
+    def representation(self, state: ClosedFormState) -> sp.csr_array:
+        return self.columns.representation(state)

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from smrmf._estimator import AbstractEstimator
 from smrmf._parallel import thread_pool
-from smrmf._validation import check_memory, finite_array
+from smrmf._validation import as_dense, finite_array, over
 from smrmf.factorization._out_of_sample import neighbor_weights
 
 
@@ -106,8 +106,7 @@ class Factorization(
         check_is_fitted(self)
         checked = finite_array(self, X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        data = checked.astype(self._fit_data.dtype)
-        data /= self._magnitude
+        data = over(checked.astype(self._fit_data.dtype), self._magnitude)
         # Points so far away that squares would overflow are as well represented from this far.
         furthest = np.finfo(data.dtype).max ** 0.25
         values = data.data if sp.issparse(data) else data
@@ -126,43 +125,3 @@ class Factorization(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
-    """Return the largest column of every row; an empty cluster gets the point nearest to it.
-
-    The second result lists the points so moved.
-    """
-    labels = G.argmax(axis=1)
-    sizes = np.bincount(labels, minlength=G.shape[1])
-    moved = []
-    for empty in np.flatnonzero(sizes == 0):
-        point = int(np.argmax(np.where(sizes[labels] > 1, G[:, empty], -np.inf)))
-        sizes[labels[point]] -= 1
-        sizes[empty] = 1
-        labels[point] = empty
-        moved.append(point)
-    return labels, moved
-
-
-def as_dense(name: str, X: Any, n_arrays: int) -> np.ndarray:
-    """Return a dense array, if ``n_arrays`` of its size, which the method needs, fit in memory."""
-    if not sp.issparse(X):
-        return X
-    check_memory(
-        name,
-        n_arrays * X.shape[0] * X.shape[1] * X.dtype.itemsize,
-        f"{n_arrays} dense arrays of {X.shape[0]} x {X.shape[1]}",
-        "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
-    )
-    return X.toarray()
-
-
-def tame(X: Any) -> tuple[Any, float]:
-    """Divide by a power of two where squares of the data would overflow or vanish."""
-    largest = float(abs(X).max()) if X.size else 1.0
-    limit = np.finfo(X.dtype).max ** 0.25
-    if largest == 0 or 1 / limit < largest < limit:
-        return X, 1.0
-    magnitude = 2.0 ** np.floor(np.log2(largest))
-    return X / X.dtype.type(magnitude), magnitude

@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.kernels.columns import latent_kernel_lists, latent_squared_lists
+from smrmf.kernels.columns import latent_kernel_lists, latent_roughness_lists, latent_squared_lists
 from smrmf.kernels.distances import (
     neighbor_bandwidth,
     refine_small,
@@ -70,8 +70,6 @@ class AbstractDissimilarity(ABC):
     """The two terms of D-hat for one set of points."""
 
     points: Points
-    # No latent term is ever below this.
-    latent_floor: float
 
     @abstractmethod
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
@@ -80,6 +78,10 @@ class AbstractDissimilarity(ABC):
     @abstractmethod
     def nearest(self) -> Neighbors | None:
         """Return the smallest D of every point if the neighbour search already knows them."""
+
+    @abstractmethod
+    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
+        """Return what no latent term is ever below."""
 
     @abstractmethod
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray | None:
@@ -119,8 +121,6 @@ class KernelDissimilarity(AbstractDissimilarity):
     bandwidth: Literal["distance", "squared-distance"]
     mean_latent_width: bool
 
-    latent_floor = -1.0
-
     @cached_property
     def input_widths(self) -> np.ndarray:
         """Return sigma_i, from the k-th neighbour of every point."""
@@ -133,6 +133,9 @@ class KernelDissimilarity(AbstractDissimilarity):
 
     def nearest(self) -> None:
         return None  # a far point with a wide kernel may rank before a near one
+
+    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
+        return -1.0
 
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:
         kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
@@ -176,8 +179,6 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     power: Literal[1, 2]
     scale: float
 
-    latent_floor = 0.0
-
     @classmethod
     def from_points(cls, points: Points, power: Literal[1, 2]) -> EuclideanDissimilarity:
         """Find the scale of the dissimilarities."""
@@ -198,6 +199,9 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         known = self.points.neighbors
         return Neighbors(known.indices, self._scaled(known.squared))
 
+    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
+        return 0.0
+
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
@@ -217,3 +221,50 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Rows of G have mean squared length c/n, so two clusters lie about 2 c/n apart.
         return n_samples / (2.0 * n_clusters)
+
+
+@dataclass(frozen=True)
+class RoughnessDissimilarity(AbstractDissimilarity):
+    """Squared distances, and in the latent space the exact coefficient of z_ij in ``tr(G' L_Z H)``.
+
+    The coefficient is ``(g_i - g_j)'(h_i - h_j) / 2``, what AMRMF's graph minimises.
+    """
+
+    distances: EuclideanDissimilarity
+
+    @property
+    def points(self) -> Points:  # type: ignore[override]
+        """Return the points of the distances."""
+        return self.distances.points
+
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:
+        return self.distances.block(rows)
+
+    def nearest(self) -> Neighbors:
+        return self.distances.nearest()
+
+    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
+        # With D = H - G: 2 q = ||g_i - g_j + (d_i - d_j)/2||^2 - ||d_i - d_j||^2 / 4.
+        return -0.5 * float(squared_norms(G - H).max())
+
+    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
+        return None
+
+    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+        own = np.einsum("ij,ij->i", G, H)
+
+        def one(rows: slice) -> None:
+            cross = G[rows] @ H.T
+            cross += H[rows] @ G.T
+            target[rows] += (0.5 * weight) * (own[rows, None] + own[None, :] - cross)
+
+        self.points.pool.map(one, self.points.blocks())
+
+    def latent_lists(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
+    ) -> None:
+        latent_roughness_lists(*lists, G, H, out)
+
+    def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
+        # Two clusters lie about 2 c/n apart, and half of that counts.
+        return n_samples / float(n_clusters)

@@ -12,6 +12,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._ranking import best_first, tie_resolution
 from smrmf.kernels.columns import gather_columns, keep_largest, positive_columns
 from smrmf.kernels.graphs import neighbor_graph, symmetrize
 
@@ -29,17 +30,6 @@ def represented(Zt: Matrix, rule: Rule) -> np.ndarray:
     if rule == "norm":
         return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
     return Zt.sum(axis=0) - np.diagonal(Zt)
-
-
-def tie_resolution(dtype: np.dtype) -> float:
-    """Return the relative difference below which two numbers count as equal."""
-    return float(np.finfo(dtype).eps) ** 0.6
-
-
-def best_first(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the largest scores; ties go to the lower index (errata E7)."""
-    unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
-    return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
 
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:

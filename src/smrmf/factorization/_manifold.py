@@ -14,10 +14,11 @@ from sklearn.utils import check_random_state
 
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
-from smrmf._validation import ARRAY, Number, Rule, Word
+from smrmf._validation import ARRAY, Number, Rule, Word, as_dense, tame
 from smrmf.factorization._affinity import AbstractAffinity
-from smrmf.factorization._base import Factorization, as_dense, consecutive_labels, tame
+from smrmf.factorization._base import Factorization
 from smrmf.factorization._exemplars import rank_exemplars
+from smrmf.factorization._labels import consecutive_labels, warn_of_empty_clusters
 from smrmf.factorization._loop import Progress, Solution, Status, factorize
 from smrmf.factorization._problem import Problem, Sizes, Weights, check_init, start_indicator
 from smrmf.factorization._reduce import Reduced, reduce_features
@@ -37,8 +38,12 @@ class Start(NamedTuple):
 class ManifoldFactorization(Factorization):
     """Cluster rows of X by ``X ~ G F`` with G non-negative, orthonormal and smooth on a graph.
 
-    A subclass says only where the graph comes from.
+    A subclass says only where the graph comes from. Those without the parameters ``exemplars`` and
+    ``exemplar_rule`` say in ``_sizes`` and ``_exemplar_results`` what their exemplars are.
     """
+
+    exemplars: float
+    exemplar_rule: str
 
     _rules: ClassVar[dict[str, Iterable[Rule]]] = RULES | {
         "n_neighbors": (Number(1, integer=True), Word(("auto", "sqrt"))),
@@ -52,10 +57,8 @@ class ManifoldFactorization(Factorization):
     def __init__(
         self,
         n_clusters: int,
-        exemplars: float,
         n_neighbors: int | str,
         manifold_weight: float | str,
-        exemplar_rule: str,
         init: str | np.ndarray,
         penalty: float | str,
         penalty_growth: float,
@@ -65,10 +68,8 @@ class ManifoldFactorization(Factorization):
         n_jobs: int | None,
     ) -> None:
         self.n_clusters = n_clusters
-        self.exemplars = exemplars
         self.n_neighbors = n_neighbors
         self.manifold_weight = manifold_weight
-        self.exemplar_rule = exemplar_rule
         self.init = init
         self.penalty = penalty
         self.penalty_growth = penalty_growth
@@ -81,6 +82,10 @@ class ManifoldFactorization(Factorization):
     def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
         """Return the object that supplies the graph."""
 
+    def _sizes(self, n_samples: int) -> Sizes:
+        """Return the whole numbers of the problem, checked against each other."""
+        return Sizes.from_parameters(n_samples, self.n_clusters, self.n_neighbors, self.exemplars)
+
     def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
         """Refuse sizes that this variant cannot handle, before anything is allocated."""
 
@@ -88,16 +93,23 @@ class ManifoldFactorization(Factorization):
         """Return the points with as few coordinates as the method allows."""
         return reduce_features(data)
 
-    def _view(self, problem: Problem) -> np.ndarray:
-        """Return what the loop factorises at first: the points, unless the method projects them."""
-        return problem.X
+    def _pose(self, problem: Problem) -> Problem:
+        """Return the problem, with a first projection if the method projects the points."""
+        return problem
 
-    def _exemplars(self, Zt: Any, labels: np.ndarray, sizes: Sizes) -> tuple[np.ndarray, np.ndarray]:
+    def _exemplar_results(
+        self, affinity: AbstractAffinity, Zt: Any, labels: np.ndarray, sizes: Sizes
+    ) -> dict[str, Any]:
         """Return the exemplars, best first, and their scores."""
-        return rank_exemplars(Zt, labels, sizes.n_exemplars, self.exemplar_rule)
+        exemplars, scores = rank_exemplars(Zt, labels, sizes.n_exemplars, self.exemplar_rule)
+        return {"exemplar_indices_": exemplars, "exemplar_scores_": scores}
+
+    def _named(self, state: Any, reduced: Reduced) -> dict[str, Any]:
+        """Return what a variant has learned beside the graph, by name."""
+        return {}
 
     def _prepare(self, X: Any) -> Start:
-        sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, self.exemplars)
+        sizes = self._sizes(X.shape[0])
         self._check_sizes(sizes, X.dtype)
         check_init(self.init, X, sizes)
         # The data, scaled and centred, their residual, its multiplier, and one work array.
@@ -114,8 +126,8 @@ class ManifoldFactorization(Factorization):
         neighbors = nearest_neighbors(reduced.X, wanted, pool=pool)
         random_state = check_random_state(self.random_state)
         G = start_indicator(self.init, data, reduced.X, neighbors, sizes, random_state, pool)
-        posed = Problem(data, reduced.X, sizes, neighbors, magnitude, random_state, pool)
-        view = self._view(posed)
+        posed = self._pose(Problem(data, reduced.X, sizes, neighbors, magnitude, random_state, pool))
+        view = posed.view
         weights = Weights.from_start(view, G, self.manifold_weight, self.penalty, magnitude, pool)
         affinity = self._affinity(posed, weights)
         unit = weights.scale * magnitude
@@ -128,7 +140,7 @@ class ManifoldFactorization(Factorization):
                 "_fit_data": data,
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,
-            }
+            } | self._named(state, reduced)
 
         def on_iteration(now: Progress) -> bool:
             metadata = {"n_iter": now.n_iter, "objective": now.objective * unit}
@@ -154,30 +166,21 @@ class ManifoldFactorization(Factorization):
     ) -> dict[str, Any]:
         """Name the results of the loop, and warn of what went wrong."""
         labels, repaired = consecutive_labels(solution.G)
-        self._warn(solution, repaired, sizes)
+        warn_of_empty_clusters(labels, repaired, sizes.n_clusters, 5)
+        self._warn(solution)
         Zt = affinity.representation(solution.state)
-        exemplars, scores = self._exemplars(Zt, labels, sizes)
         history = np.asarray(solution.history) * unit
         return {
             "labels_": labels,
-            "exemplar_indices_": exemplars,
-            "exemplar_scores_": scores,
             "affinity_": solution.graph,
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),
             "objective_history_": history,
             "n_iter_": solution.n_iter,
             "converged_": solution.status is Status.CONVERGED,
-        }
+        } | self._exemplar_results(affinity, Zt, labels, sizes)
 
-    def _warn(self, solution: Solution, repaired: list[int], sizes: Sizes) -> None:
-        if repaired:
-            warnings.warn(
-                f"{len(repaired)} of {sizes.n_clusters} clusters came out empty and were given one point "
-                f"each (points {repaired}): the data may have fewer clusters, lower n_clusters.",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
+    def _warn(self, solution: Solution) -> None:
         if solution.status not in (Status.CONVERGED, Status.STOPPED) and self.tol > 0:
             warnings.warn(
                 f"{type(self).__name__} did not converge in max_iter={self.max_iter} iterations: "

@@ -11,6 +11,7 @@ from smrmf._parallel import Pool
 from smrmf._spectral import kmeans_labels
 from smrmf._validation import ParameterError, count_exemplars
 from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.factorization._labels import check_n_clusters
 from smrmf.factorization._loop import least_squares_basis
 from smrmf.factorization._start import indicator, nndsvd, spectral_labels
 from smrmf.kernels.graphs import Neighbors
@@ -33,17 +34,18 @@ class Sizes:
 
     @classmethod
     def from_parameters(
-        cls, n_samples: int, n_clusters: int, n_neighbors: int | str, exemplars: float
+        cls,
+        n_samples: int,
+        n_clusters: int,
+        n_neighbors: int | str,
+        exemplars: float,
+        usual_neighbors: int = DEFAULT_NEIGHBORS,
     ) -> Sizes:
         """Resolve words and fractions; refuse what does not fit the data."""
         n = n_samples
-        if n < max(n_clusters, 2):
-            raise ParameterError(
-                f"n_clusters={n_clusters} needs at least {max(n_clusters, 2)} points, but X has "
-                f"n_samples={n}: give more points or ask for fewer clusters."
-            )
+        check_n_clusters(n_clusters, n)
         if isinstance(n_neighbors, str):
-            wanted = DEFAULT_NEIGHBORS if n_neighbors == "auto" else int(np.sqrt(n))
+            wanted = usual_neighbors if n_neighbors == "auto" else int(np.sqrt(n))
             n_neighbors = min(wanted, n - 1)
         elif n_neighbors >= n:
             raise ParameterError(
@@ -104,7 +106,10 @@ def is_clustering(G: np.ndarray) -> bool:
 
 @dataclass(frozen=True)
 class Problem:
-    """All that an affinity may need to know: X is the data with fewer coordinates."""
+    """All that an affinity may need to know: X is the data with fewer coordinates.
+
+    ``projection`` is set by a method that factorises projected points, ``X @ projection``, instead.
+    """
 
     data: np.ndarray
     X: np.ndarray
@@ -113,6 +118,12 @@ class Problem:
     magnitude: float
     random_state: np.random.RandomState
     pool: Pool
+    projection: np.ndarray | None = None
+
+    @property
+    def view(self) -> np.ndarray:
+        """Return what the loop factorises at first."""
+        return self.X if self.projection is None else self.X @ self.projection
 
     def neighborhoods(self, rule: Any, where: str, n_exemplars: int | None) -> Neighborhoods:
         """Return how exemplars and their neighbourhoods are chosen."""

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import scipy.sparse as sp
+
 from smrmf._validation import Word
 from smrmf.factorization._dissimilarity import (
     AbstractDissimilarity,
@@ -12,6 +15,8 @@ from smrmf.factorization._dissimilarity import (
     Points,
 )
 from smrmf.factorization._problem import Problem, Weights
+from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
+from smrmf.kernels.graphs import neighbor_graph
 
 BANDWIDTHS = Word(("distance", "squared-distance"))
 DISSIMILARITIES = Word(("kernel", "euclidean", "sqeuclidean"))
@@ -50,3 +55,12 @@ def scaled_selection_weight(
         return float(given) / (weights.scale * problem.magnitude)
     ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
     return weights.lam / ratio if weights.lam > 0 else 1.0
+
+
+def heat_graph(problem: Problem, bandwidth: str) -> sp.csr_array:
+    """Return the adaptive heat weights (4.9) of every point's nearest neighbours, one row per point."""
+    k = problem.sizes.n_neighbors
+    squared = problem.neighbors.squared[:, :k]
+    width = neighbor_bandwidth(squared[:, -1], bandwidth)
+    indices = np.ascontiguousarray(problem.neighbors.indices[:, :k])
+    return neighbor_graph(indices, adaptive_gaussian(squared, width))

@@ -14,6 +14,8 @@ import scipy.linalg
 
 # Below this many features an attempt costs more than it can save.
 FEW_FEATURES = 64
+# Share of the squared length of the data that principal axes keep.
+HELD = 0.999
 
 
 class Reduced(NamedTuple):
@@ -59,3 +61,23 @@ def _sample_is_dependent(X: np.ndarray) -> bool:
     tolerance = gram.diagonal().max() * size * np.finfo(X.dtype).eps
     rank = pivoted_cholesky(gram, tol=tolerance, overwrite_a=1)[2]
     return bool(rank < size)
+
+
+def principal_axes(X: np.ndarray) -> Reduced:
+    """Keep the axes that hold nearly all of X, if X does not fill its features; else keep X.
+
+    A projection that is learned may hide in directions in which the points do not extend at all.
+    Unlike :func:`reduce_features` this changes the problem: what is dropped is gone.
+    """
+    n, m = X.shape
+    gram = (X.T @ X if m <= n else X @ X.T).astype(np.float64)
+    values, vectors = scipy.linalg.eigh(gram, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    rank = int(np.sum(values > values[0] * max(n, m) * np.finfo(X.dtype).eps))
+    if rank == m or rank == 0:
+        return Reduced(X, None)
+    held = np.cumsum(values[:rank]) / values[:rank].sum()
+    kept = int(np.searchsorted(held, HELD)) + 1
+    axes = vectors[:, :kept] if m <= n else X.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
+    basis = np.ascontiguousarray(axes.T).astype(X.dtype)
+    return Reduced(X @ basis.T, basis)

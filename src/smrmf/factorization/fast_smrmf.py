@@ -155,10 +155,8 @@ class FastSMRMF(ManifoldFactorization):
     ) -> None:
         super().__init__(
             n_clusters=n_clusters,
-            exemplars=exemplars,
             n_neighbors=n_neighbors,
             manifold_weight=manifold_weight,
-            exemplar_rule=exemplar_rule,
             init=init,
             penalty=penalty,
             penalty_growth=penalty_growth,
@@ -167,6 +165,8 @@ class FastSMRMF(ManifoldFactorization):
             random_state=random_state,
             n_jobs=n_jobs,
         )
+        self.exemplars = exemplars
+        self.exemplar_rule = exemplar_rule
         self.selection_weight = selection_weight
         self.smoothness = smoothness
         self.dissimilarity = dissimilarity

@@ -11,9 +11,8 @@ from smrmf._validation import Rule
 from smrmf.factorization._affinity import AbstractAffinity, FixedAffinity
 from smrmf.factorization._manifold import ManifoldFactorization
 from smrmf.factorization._problem import Problem, Weights
-from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS
-from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
-from smrmf.kernels.graphs import neighbor_graph, symmetrize
+from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS, heat_graph
+from smrmf.kernels.graphs import symmetrize
 
 
 class RMNMF(ManifoldFactorization):
@@ -121,10 +120,8 @@ class RMNMF(ManifoldFactorization):
     ) -> None:
         super().__init__(
             n_clusters=n_clusters,
-            exemplars=exemplars,
             n_neighbors=n_neighbors,
             manifold_weight=manifold_weight,
-            exemplar_rule=exemplar_rule,
             init=init,
             penalty=penalty,
             penalty_growth=penalty_growth,
@@ -133,16 +130,12 @@ class RMNMF(ManifoldFactorization):
             random_state=random_state,
             n_jobs=n_jobs,
         )
+        self.exemplars = exemplars
+        self.exemplar_rule = exemplar_rule
         self.bandwidth = bandwidth
 
     def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        k = problem.sizes.n_neighbors
-        squared = problem.neighbors.squared[:, :k]
-        width = neighbor_bandwidth(squared[:, -1], self.bandwidth)
-        heat = neighbor_graph(
-            np.ascontiguousarray(problem.neighbors.indices[:, :k]),
-            adaptive_gaussian(squared, width),
-        )
+        heat = heat_graph(problem, self.bandwidth)
         # Rows of Zt sum to one, as they do for the learned graphs.
         total = np.maximum(heat.sum(axis=1), np.finfo(heat.dtype).tiny)
         return FixedAffinity(symmetrize(heat), (heat / total[:, None]).tocsr())

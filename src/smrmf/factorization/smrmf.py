@@ -9,7 +9,6 @@ import numpy as np
 
 from smrmf._validation import NOTHING, Number, ParameterError, Rule, Word, check_memory
 from smrmf.factorization._affinity import AbstractAffinity, RowSparseAffinity
-from smrmf.factorization._balls import AbstractBall, L1InfBall, L12Ball, WholeSpace
 from smrmf.factorization._manifold import AUTO, ManifoldFactorization
 from smrmf.factorization._problem import Problem, Sizes, Weights
 from smrmf.factorization._recipes import (
@@ -20,6 +19,7 @@ from smrmf.factorization._recipes import (
     make_dissimilarity,
     scaled_selection_weight,
 )
+from smrmf.kernels._balls import AbstractBall, L1InfBall, L12Ball, WholeSpace
 
 # D, Z, C and their multiplier, and not quite one more for blocks of them in the threads. Without a
 # selection the graph is all of Z, as a sparse matrix with its transpose and their mean.
@@ -160,10 +160,8 @@ class SMRMF(ManifoldFactorization):
     ) -> None:
         super().__init__(
             n_clusters=n_clusters,
-            exemplars=exemplars,
             n_neighbors=n_neighbors,
             manifold_weight=manifold_weight,
-            exemplar_rule=exemplar_rule,
             init=init,
             penalty=penalty,
             penalty_growth=penalty_growth,
@@ -172,6 +170,8 @@ class SMRMF(ManifoldFactorization):
             random_state=random_state,
             n_jobs=n_jobs,
         )
+        self.exemplars = exemplars
+        self.exemplar_rule = exemplar_rule
         self.selection_weight = selection_weight
         self.dissimilarity = dissimilarity
         self.selection = selection

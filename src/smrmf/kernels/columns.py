@@ -94,6 +94,19 @@ def latent_squared_lists(indptr, indices, first, G, H, out):
 
 
 @kernel
+def latent_roughness_lists(indptr, indices, first, G, H, out):
+    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (E52)."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            total = 0.0
+            for q in range(G.shape[1]):
+                total += (G[i, q] - G[j, q]) * (H[i, q] - H[j, q])
+            out[p] = 0.5 * total
+
+
+@kernel
 def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
     """Compute the latent part of (4.10) for the candidates i of each column j, bandwidth per point."""
     for row in range(indptr.shape[0] - 1):

@@ -113,6 +113,46 @@ def _sum_blocks(pass_over, P, Q, n_groups, pool):
     return pool.map(one, row_blocks(len(P), max(1, P.shape[1] // 4)))
 
 
+def _totals(P, Q, weight, pool):
+    """Return the column sums and column maxima of ``|P + weight Q|``."""
+
+    def one(p, q, total, top):
+        _absolute_column_totals(p, q, weight, total, top)
+
+    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
+    return np.sum([t for t, _ in parts], axis=0), np.max([m for _, m in parts], axis=0)
+
+
+def _tails(P, Q, weight, level, pool):
+    """Return sums and counts (at least 1) of the entries of each column that reach its level."""
+
+    def one(p, q, sums, counts):
+        _column_tails(p, q, weight, level, sums, counts)
+
+    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
+    counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
+    return np.sum([s for s, _ in parts], axis=0), counts
+
+
+def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL):
+    """Find the clipping levels of ``argmin_C threshold sum_i max_j |c_ij| + 1/2 ||C - Y||_F^2``.
+
+    ``Y = P + weight Q``, columns as groups. Every live group loses exactly ``threshold`` to the
+    clipping; lighter ones get level 0. Newton's method finds all levels at once.
+    """
+    totals, largest = _totals(P, Q, weight, pool)
+    live = totals > threshold
+    level = largest if warm is None else np.minimum(warm, largest)
+    for _ in range(MAX_NEWTON_STEPS):
+        sums, counts = _tails(P, Q, weight, level, pool)
+        updated = np.where(live, np.clip((sums - threshold) / counts, 0.0, largest), 0.0)
+        settled = np.allclose(updated, level, rtol=1e-13, atol=0.0)
+        level = updated
+        if settled:
+            break
+    return level
+
+
 def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     """Find the clipping levels that project ``Y = P + weight Q`` on the l1,inf ball, columns as groups.
 
@@ -122,26 +162,13 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     problem save about half of its passes. Levels are infinite when Y is inside the ball.
     """
     n_groups = P.shape[1]
-    parts = _sum_blocks(
-        lambda p, q, total, top: _absolute_column_totals(p, q, weight, total, top),
-        P,
-        Q,
-        n_groups,
-        pool,
-    )
-    totals = np.sum([t for t, _ in parts], axis=0)
-    largest = np.max([m for _, m in parts], axis=0)
+    totals, largest = _totals(P, Q, weight, pool)
     if largest.sum() <= radius:
         return np.full(n_groups, np.inf)
     level = largest.copy() if warm is None else np.minimum(warm, largest)
     live = np.ones(n_groups, dtype=bool)
     for _ in range(MAX_NEWTON_STEPS):
-        at = level
-        parts = _sum_blocks(
-            lambda p, q, s, k, at=at: _column_tails(p, q, weight, at, s, k), P, Q, n_groups, pool
-        )
-        sums = np.sum([s for s, _ in parts], axis=0)
-        counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
+        sums, counts = _tails(P, Q, weight, level, pool)
         theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
         alive = totals > theta
         # A group that comes back to life has no level yet, so it restarts from zero.
@@ -179,20 +206,33 @@ def _column_squares(P, Q, weight, squares, unused):
             squares[i] += (P[r, i] + weight * Q[r, i]) ** 2
 
 
+def _column_norms(P, Q, weight, pool):
+    """Return the lengths of the columns of ``P + weight Q``."""
+
+    def one(p, q, squares, unused):
+        _column_squares(p, q, weight, squares, unused)
+
+    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
+    return np.sqrt(np.sum([s for s, _ in parts], axis=0))
+
+
+def _length_factors(kept, norms):
+    """Return what shortens columns to the kept lengths."""
+    return np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
+
+
+def l12_penalty_factors(P, Q, weight, threshold, pool: Pool = SERIAL):
+    """Find the factors of ``argmin_C threshold sum_i ||c_i||_2 + 1/2 ||C - Y||_F^2``, columns as groups."""
+    norms = _column_norms(P, Q, weight, pool)
+    return _length_factors(np.maximum(norms - threshold, 0), norms)
+
+
 def l12_factors(P, Q, weight, radius, pool: Pool = SERIAL):
     """Find the factors that scale the columns of ``Y = P + weight Q`` into the l1,2 ball."""
-    parts = _sum_blocks(
-        lambda p, q, squares, unused: _column_squares(p, q, weight, squares, unused),
-        P,
-        Q,
-        P.shape[1],
-        pool,
-    )
-    norms = np.sqrt(np.sum([s for s, _ in parts], axis=0))
+    norms = _column_norms(P, Q, weight, pool)
     if norms.sum() <= radius:
         return np.ones_like(norms)
-    shrunk = project_simplex(norms[None, :], radius)[0]
-    return np.divide(shrunk, norms, out=np.zeros_like(norms), where=norms > 0)
+    return _length_factors(project_simplex(norms[None, :], radius)[0], norms)
 
 
 def project_l12_ball(Y, radius):

@@ -1,7 +1,7 @@
 """The n x n steps of SMRMF, (4.12) and (4.13), and of its start A2DM2, on blocks of rows of Zt.
 
 Z is stored transposed: its simplex vectors are rows here, and the groups of its ball are columns. A
-projection on the ball is one factor and one cap per group (:mod:`smrmf.factorization._balls`).
+projection on the ball is one factor and one cap per group (:mod:`smrmf.kernels._balls`).
 """
 
 from __future__ import annotations
@@ -24,6 +24,20 @@ def z_target_rows(D, C, multiplier, Z, beta, mu):
     for j in range(D.shape[0]):
         for i in range(D.shape[1]):
             Z[j, i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
+
+
+@kernel
+def relaxed_z_rows(D, C, multiplier, Z, mu, relaxation):
+    """Do ``Z = P_simplex(C - (Lambda + D) / mu)`` of DS3, and step ``relaxation`` times as far from C."""
+    n = D.shape[1]
+    row = np.empty(n, D.dtype)
+    active = np.empty(n, D.dtype)
+    for j in range(D.shape[0]):
+        for i in range(n):
+            row[i] = C[j, i] - (multiplier[j, i] + D[j, i]) / mu
+        project_in_place(row, 1.0, active)
+        for i in range(n):
+            Z[j, i] = relaxation * row[i] + (1.0 - relaxation) * C[j, i]
 
 
 @kernel
@@ -50,15 +64,20 @@ def add_kernel_tiles(P, Q, g, h, widths, other_g, other_h, other_widths, weight,
 
 @kernel
 def c_rows(Z, C, multiplier, factor, cap, scale, mu):
-    """Do (4.13), ``C = P_ball(Z + Lambda_3 / mu)``, and ``Lambda_3 += mu (Z - C)``; return C's change."""
+    """Do (4.13), ``C = P_ball(Z + Lambda_3 / mu)``, and ``Lambda_3 += mu (Z - C)``.
+
+    Return the largest change of C and the largest entry of Z - C.
+    """
     change = 0.0
+    gap = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             c = scale * shrunk(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
             change = max(change, abs(c - C[j, i]))
+            gap = max(gap, abs(Z[j, i] - c))
             multiplier[j, i] += mu * (Z[j, i] - c)
             C[j, i] = c
-    return change
+    return change, gap
 
 
 @kernel

@@ -1,3 +1,7 @@
 """Selectors: which rows of a table stand for the rest."""
 
-__all__: list[str] = []
+from smrmf.selection.ds3 import DS3
+from smrmf.selection.ipm import IPM
+from smrmf.selection.kdpp import KDPP
+
+__all__ = ["DS3", "IPM", "KDPP"]

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf.kernels.projections import l1inf_levels, l12_factors
+from smrmf.kernels.projections import l1inf_levels, l1inf_penalty_levels, l12_factors, l12_penalty_factors
 
 
 class Shrinkage(NamedTuple):
@@ -33,7 +33,7 @@ class Sum(NamedTuple):
 
 
 class AbstractBall(ABC):
-    """A set of matrices on which rows of Z are projected."""
+    """A set of matrices on which rows of Z are projected, or a price whose proximal map acts alike."""
 
     @abstractmethod
     def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
@@ -70,3 +70,26 @@ class WholeSpace(AbstractBall):
     def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
         n = Y.P.shape[1]
         return Shrinkage(np.ones(n), np.full(n, np.inf), scale)
+
+
+@dataclass(frozen=True)
+class L1InfPenalty(AbstractBall):
+    """No set but a price, ``threshold sum_i max_j |z_ij|``: its proximal map has the same form."""
+
+    threshold: float
+
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        guess = None if warm is None else warm.cap * (warm.scale / scale)
+        levels = l1inf_penalty_levels(*Y, self.threshold / scale, guess, pool)
+        return Shrinkage(np.ones_like(levels), levels, scale)
+
+
+@dataclass(frozen=True)
+class L12Penalty(AbstractBall):
+    """The price ``threshold sum_i ||z_i||_2``."""
+
+    threshold: float
+
+    def shrinkage(self, Y: Sum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        factors = l12_penalty_factors(*Y, self.threshold / scale, pool)
+        return Shrinkage(factors, np.full_like(factors, np.inf), scale)

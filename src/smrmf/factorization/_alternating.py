@@ -1,0 +1,199 @@
+"""Factorisations that improve their two factors in turn: the loop of GNMF and of every layer of semi-NMF.
+
+No update raises ``||X - G F||_F^2`` plus what the method adds, so there is nothing to balance and nothing
+to guard: the loop ends when the objective settles.
+"""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
+
+from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
+
+# Denominators of multiplicative updates, for data of unit size.
+SMALLEST = 1e-10
+
+
+@dataclass(frozen=True)
+class Factors:
+    """The two factors, with ``G'X`` and ``G'G``, which both the next update and the objective need."""
+
+    G: np.ndarray
+    F: np.ndarray
+    GX: np.ndarray
+    GG: np.ndarray
+
+
+class AbstractAlternation(ABC):
+    """One way to improve the factors of X."""
+
+    X: np.ndarray | sp.csr_array
+    squared_norm: float
+    pool: Pool
+
+    @abstractmethod
+    def update(self, factors: Factors) -> Factors:
+        """Return factors with a lower objective."""
+
+    @abstractmethod
+    def regularization(self, factors: Factors) -> float:
+        """Return what the objective adds to the loss."""
+
+    def start(self, G: np.ndarray, F: np.ndarray) -> Factors:
+        """Return the first factors."""
+        return Factors(G, F, *self.products(G))
+
+    def products(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return ``G'X`` and ``G'G``, summed over blocks of rows."""
+        X = self.X
+        if sp.issparse(X):
+            return (X.T @ G).T, G.T @ G
+        # Blocks of many more rows than columns of G: each leaves a product behind.
+        width = max(1, min(X.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
+        parts = self.pool.map(lambda b: (G[b].T @ X[b], G[b].T @ G[b]), row_blocks(len(X), width))
+        return np.sum([p for p, _ in parts], axis=0), np.sum([g for _, g in parts], axis=0)
+
+    def times_basis(self, F: np.ndarray) -> np.ndarray:
+        """Return ``X F'``."""
+        X = self.X
+        if sp.issparse(X):
+            return X @ F.T
+        return np.concatenate(self.pool.map(lambda b: X[b] @ F.T, row_blocks(*X.shape)))
+
+    def objective(self, factors: Factors) -> float:
+        """Return the loss, by the products at hand, and what the method adds."""
+        FF = factors.F @ factors.F.T
+        fit = float(np.vdot(factors.GG, FF) - 2 * np.vdot(factors.GX, factors.F))
+        return max(self.squared_norm + fit, 0.0) + self.regularization(factors)
+
+
+@dataclass(frozen=True)
+class Multiplicative(AbstractAlternation):
+    """Multiplicative updates of ``||X - G F||_F^2 + weight tr(G' L G)`` over non-negative factors (GNMF)."""
+
+    X: np.ndarray | sp.csr_array
+    squared_norm: float
+    graph: sp.csr_array
+    degrees: np.ndarray
+    weight: float
+    pool: Pool
+
+    def update(self, factors: Factors) -> Factors:
+        G, F = factors.G, factors.F
+        attracted = self.times_basis(F) + self.weight * (self.graph @ G)
+        repelled = G @ (F @ F.T) + (self.weight * self.degrees)[:, None] * G
+        G = G * (attracted / np.maximum(repelled, SMALLEST))
+        GX, GG = self.products(G)
+        return Factors(G, F * (GX / np.maximum(GG @ F, SMALLEST)), GX, GG)
+
+    def regularization(self, factors: Factors) -> float:
+        G = factors.G
+        rough = self.degrees[:, None] * G - self.graph @ G
+        return self.weight * float(np.vdot(G, rough))
+
+
+@dataclass(frozen=True)
+class SemiNonnegative(AbstractAlternation):
+    """Updates of ``||X - G F||_F^2`` with G non-negative and F of any sign (semi-NMF)."""
+
+    X: np.ndarray | sp.csr_array
+    squared_norm: float
+    pool: Pool
+
+    def update(self, factors: Factors) -> Factors:
+        F = least_squares(factors)
+        XF, FF = self.times_basis(F), F @ F.T
+        G = factors.G
+        attracted = np.maximum(XF, 0) + G @ np.maximum(-FF, 0)
+        repelled = np.maximum(-XF, 0) + G @ np.maximum(FF, 0)
+        G = G * np.sqrt(attracted / np.maximum(repelled, SMALLEST))
+        return Factors(G, F, *self.products(G))
+
+    def regularization(self, factors: Factors) -> float:
+        return 0.0
+
+
+def least_squares(factors: Factors) -> np.ndarray:
+    """Return the best basis F for G, by the products at hand."""
+    # The Gram matrix squares the condition of G: float32 gets its inverse in float64.
+    return (scipy.linalg.pinvh(factors.GG.astype(np.float64)) @ factors.GX).astype(factors.GX.dtype)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """What the loop returns, always all of it."""
+
+    factors: Factors
+    history: list[float]
+    converged: bool
+    stopped: bool
+
+    @property
+    def n_iter(self) -> int:
+        """Return the iterations done."""
+        return len(self.history)
+
+    def named(self) -> dict[str, Any]:
+        """Return the fitted attributes about the descent itself."""
+        return {
+            "objective_": self.history[-1],
+            "objective_history_": np.asarray(self.history),
+            "n_iter_": self.n_iter,
+            "converged_": self.converged,
+        }
+
+
+def warn_unless_converged(name: str, descent: Descent, tol: float, stacklevel: int) -> None:
+    """Say that the iterations did not suffice, unless they were all asked for (``tol=0``)."""
+    if not (descent.converged or descent.stopped) and tol > 0:
+        warnings.warn(
+            f"{name} did not converge in max_iter={descent.n_iter} iterations: the objective still changes "
+            "by more than tol per iteration: raise max_iter or tol.",
+            ConvergenceWarning,
+            stacklevel=stacklevel + 1,
+        )
+
+
+def alternate(
+    method: AbstractAlternation,
+    factors: Factors,
+    *,
+    max_iter: int,
+    tol: float,
+    on_iteration: Callable[[int, float, Factors], bool] | None = None,
+) -> Descent:
+    """Improve the factors until the objective changes by no more than ``tol`` of itself; 0 never stops."""
+    # Below this the objective is rounding.
+    floor = float(np.finfo(factors.G.dtype).eps) * method.squared_norm
+    history: list[float] = []
+    converged = stopped = False
+    while len(history) < max_iter and not (converged or stopped):
+        factors = method.update(factors)
+        history.append(method.objective(factors))
+        if len(history) > 1 and tol > 0:
+            converged = abs(history[-2] - history[-1]) <= tol * max(history[-2], floor)
+        if on_iteration is not None:
+            stopped = on_iteration(len(history), history[-1], factors)
+    return Descent(factors, history, converged, stopped)
+
+
+def unit_rows(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Give the rows of F unit length and their lengths to the columns of G; the product stays."""
+    lengths = np.linalg.norm(F, axis=1)
+    lengths[lengths == 0] = 1
+    return F / lengths[:, None], G * lengths
+
+
+def squared_norm_of(X: Any) -> float:
+    """Return ``||X||_F^2`` of a dense or sparse X."""
+    values = X.data if sp.issparse(X) else X
+    return float(np.vdot(values, values))

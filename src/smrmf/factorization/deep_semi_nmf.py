@@ -1,0 +1,221 @@
+"""Deep semi-NMF: two layers of features, of which the last one clusters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+from sklearn.utils import check_random_state
+
+from smrmf._estimator import RULES, Watch
+from smrmf._parallel import Pool
+from smrmf._spectral import kmeans_labels
+from smrmf._validation import Number, ParameterError, Rule, Thing, Word, as_dense, over, tame
+from smrmf.factorization._alternating import (
+    Descent,
+    Factors,
+    SemiNonnegative,
+    alternate,
+    least_squares,
+    squared_norm_of,
+    warn_unless_converged,
+)
+from smrmf.factorization._base import Factorization
+from smrmf.factorization._labels import check_n_clusters, warn_of_empty_clusters
+from smrmf.factorization._problem import DEFAULT_NEIGHBORS
+from smrmf.factorization._reduce import reduce_features
+
+# A positive vector must not vanish where the leading singular vector does.
+SMALLEST_SHARE = 1e-2
+
+
+class Posed(NamedTuple):
+    """Checked data, divided by its magnitude, and the sizes of the two layers."""
+
+    data: np.ndarray
+    magnitude: float
+    layers: tuple[int, int]
+
+
+class DeepSemiNMF(Factorization):
+    """Deep semi-NMF: a short non-negative code found through a longer one.
+
+    Solves ``min ||X - H_2 Z_2 Z_1||_F^2`` with a non-negative code ``H_2`` and features ``Z_2 Z_1`` of any
+    sign, after finding ``X ~ H_1 Z_1`` and ``H_1 ~ H_2 Z_2`` layer by layer; clusters come from k-means on
+    ``H_2``. Pick it for data of any sign whose clusters overlap in the input space. An iteration costs
+    O(n m k_2), in the first layer O(n m k_1).
+
+    The product ``Z_2 Z_1`` is an arbitrary matrix of rank k_2, so the model is that of one semi-NMF of rank
+    k_2, and so is every step of its fine-tuning; depth only decides where it starts. This is used: the
+    fine-tuning works on the product, and the layers are told apart at the end.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c.
+    layers : "auto" or pair of int, default="auto"
+        Sizes of the two codes. "auto" is half the features and the larger of a tenth of that and
+        ``2 n_clusters`` (the paper), never more than points, features, or the layer before.
+    max_iter : int, default=1000
+        At most so many iterations, in each layer and in the fine-tuning.
+    tol : float, default=1e-4
+        Relative change of the objective at which to stop; 0 does all iterations.
+    n_init : int, default=20
+        Starts of k-means.
+    random_state : int, RandomState or None, default=None
+        Seed of k-means. The factorisation itself is deterministic.
+    n_jobs : int or None, default=-1
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of every point, consecutive from 0.
+    components_ : array of shape (k_2, n_features)
+        The features ``Z_2 Z_1``.
+    embedding_ : array of shape (n_samples, k_2)
+        The code ``H_2``.
+    layer_components_ : list of two arrays, of shapes (k_1, n_features) and (k_2, k_1)
+        ``Z_1`` and ``Z_2``.
+    objective_, objective_history_ : float, array of shape (n_iter_,)
+        The objective of data scaled to points of unit length (root mean square), last and after
+        each iteration of the fine-tuning.
+    n_iter_, converged_ : int, bool
+        Iterations of the fine-tuning, and whether its objective settled.
+    n_features_in_, feature_names_in_
+        Features seen by ``fit``, and their names, if all are strings.
+
+    References
+    ----------
+    Trigeorgis, Bousmalis, Zafeiriou, Schuller: A deep semi-NMF model for learning hidden representations,
+    ICML 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from smrmf import DeepSemiNMF
+    >>> X = load_digits(n_class=3).data
+    >>> model = DeepSemiNMF(n_clusters=3, random_state=0).fit(X)
+    >>> model.embedding_.shape, bool((model.embedding_ >= 0).all())
+    ((537, 6), True)
+    """
+
+    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
+        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
+    } | {
+        "layers": (Word(("auto",)), Thing((tuple, list), "a pair of integers")),
+        "n_init": (Number(1, integer=True),),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        layers: str | tuple[int, int] = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        n_init: int = 20,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.layers = layers
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_init = n_init
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X: Any) -> Posed:
+        check_n_clusters(self.n_clusters, X.shape[0])
+        layers = layer_sizes(self.layers, X.shape[0], X.shape[1], self.n_clusters)
+        return Posed(*tame(as_dense("DeepSemiNMF", X, 3)), layers)
+
+    def _n_steps(self, problem: Posed) -> int:
+        return self.max_iter
+
+    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
+        data, magnitude, layers = problem
+        random_state = check_random_state(self.random_state)
+        seed = random_state.randint(np.iinfo(np.int32).max)
+        scale = float(np.sqrt(squared_norm_of(data) / len(data))) or 1.0
+        reduced = reduce_features(over(data, scale))
+        unit = data.dtype.type(scale * magnitude)
+
+        first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
+        second = semi_nmf(first.factors.G, layers[1], pool, self.max_iter, self.tol)
+        mixing = least_squares(second.factors)
+
+        def attributes(factors: Factors) -> dict[str, Any]:
+            # The same seed at every call: watching a fit does not change it.
+            kmeans_state = np.random.RandomState(seed)
+            features = reduced.restore(least_squares(factors)) * unit
+            return {
+                "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
+                "embedding_": factors.G,
+                "components_": features,
+                # The best Z_1 for the given Z_2 rebuilds the features exactly, as k_1 is at least k_2.
+                "layer_components_": [scipy.linalg.pinv(mixing) @ features, mixing],
+                "_fit_data": data,
+                "_magnitude": magnitude,
+                "_fit_neighbors": min(DEFAULT_NEIGHBORS, len(data) - 1),
+            }
+
+        def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
+            return watch({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
+
+        tuning = semi_nmf(reduced.X, second.factors.G, pool, self.max_iter, self.tol, on_iteration)
+        fitted = attributes(tuning.factors)
+        warn_of_empty_clusters(fitted["labels_"], [], self.n_clusters, 4)
+        warn_unless_converged("DeepSemiNMF", tuning, self.tol, 4)
+        return fitted | tuning.named()
+
+
+def layer_sizes(
+    layers: str | tuple[int, int], n_samples: int, n_features: int, n_clusters: int
+) -> tuple[int, int]:
+    """Return the sizes of the two codes; the paper's rule is clamped where it asks for too many (E55)."""
+    most = min(n_samples, n_features)
+    if isinstance(layers, str):
+        first = min(max(round(n_features / 2), 1), most)
+        return first, min(max(round(first / 10), 2 * n_clusters), first)
+    whole = len(layers) == 2 and all(Number(1, integer=True).accepts(size) for size in layers)
+    if not whole or not layers[1] <= layers[0] <= most:
+        raise ParameterError(
+            f"layers={layers!r} must be two whole numbers from 1 to min(n_samples, n_features)={most}, the "
+            "second at most the first; or use 'auto'."
+        )
+    return int(layers[0]), int(layers[1])
+
+
+def semi_nmf(
+    X: np.ndarray,
+    start: int | np.ndarray,
+    pool: Pool,
+    max_iter: int,
+    tol: float,
+    on_iteration: Callable[[int, float, Factors], bool] | None = None,
+) -> Descent:
+    """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
+    method = SemiNonnegative(X, squared_norm_of(X), pool)
+    G = start if isinstance(start, np.ndarray) else singular_start(X, start)
+    no_basis = np.zeros((G.shape[1], X.shape[1]), X.dtype)  # the first update makes one
+    return alternate(method, method.start(G, no_basis), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
+
+
+def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return a non-negative G that spans the leading left singular vectors of X.
+
+    Each vector is lifted to the positive by a multiple of a positive one. For non-negative X that is
+    the leading singular vector itself, which stays in the span, and G is already as good as the SVD.
+    """
+    left = scipy.linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :n_columns]
+    peaks = left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])]
+    left = left * np.where(peaks < 0, -1, 1)
+    lift = np.abs(left[:, 0]) if (left[:, 0] >= 0).all() else np.ones_like(left[:, 0])
+    lift = np.maximum(lift, SMALLEST_SHARE * lift.mean())
+    amount = np.maximum((-left / lift[:, None]).max(axis=0), 0)
+    return np.maximum(left + lift[:, None] * amount, 0).astype(X.dtype)

@@ -1,0 +1,260 @@
+"""GNMF: non-negative factorisation with a graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+from scipy.sparse.linalg import svds
+from sklearn.utils import Tags, check_random_state
+
+from smrmf._estimator import RULES, Watch
+from smrmf._parallel import Pool
+from smrmf._validation import NOTHING, Number, ParameterError, Rule, Thing, Word, over, tame
+from smrmf.factorization._alternating import (
+    Factors,
+    Multiplicative,
+    alternate,
+    squared_norm_of,
+    unit_rows,
+    warn_unless_converged,
+)
+from smrmf.factorization._base import Factorization
+from smrmf.factorization._labels import (
+    LABEL_RULES,
+    check_nonnegative,
+    label_rows,
+    warn_of_empty_clusters,
+)
+from smrmf.factorization._problem import Sizes
+from smrmf.factorization._start import nonnegative_parts
+from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
+
+# Up to this size a whole SVD is as quick as a part of it.
+FEW = 500
+FEW_NEIGHBORS = 5
+# Entries of the start below this share of the largest are zero but for rounding.
+NOTHING_TO_SPEAK_OF = 1e-6
+MATRIX = Thing((np.ndarray, sp.spmatrix, sp.sparray), "an array or sparse matrix of weights")
+
+
+class Posed(NamedTuple):
+    """Checked data, divided by its magnitude, the graph of the user, and the sizes of the problem."""
+
+    data: Any
+    magnitude: float
+    graph: sp.csr_array | None
+    sizes: Sizes
+
+
+class GNMF(Factorization):
+    """Graph-regularised NMF: parts-based components that respect neighbourhoods.
+
+    Solves ``min ||X - G F||_F^2 + lambda tr(G' L G)`` over non-negative G and F, where L is the Laplacian of
+    a neighbourhood graph or of your own. Pick it for non-negative data (images, counts, spectra) when the
+    components should be parts, and linked points should mix them alike; sparse X stays sparse. An
+    iteration costs O(n m c + n k c), or the non-zeros of X times c, and never raises the objective.
+
+    The graph term is smaller for smaller G, so a large weight is partly evaded by a small G and a large
+    F; with ``labels="argmax"`` it can make columns of G proportional and one cluster win everywhere.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c, the rank of the factorisation.
+    n_neighbors : int, "auto" or "sqrt", default="auto"
+        Neighbours in the graph: i and j are linked, with weight 1, if either is among the nearest of
+        the other. "auto" is the original 5 (fewer for tiny data), "sqrt" the paper's square root of
+        the number of points.
+    graph : array or sparse matrix of shape (n_samples, n_samples) or None, default=None
+        Your own non-negative weights, instead of neighbours. Of weights that differ by direction the
+        larger counts.
+    manifold_weight : float, default=10.0
+        Weight lambda of the graph, for data scaled to points of unit length (root mean square), so
+        it does not depend on the unit of X. 0 is plain NMF by multiplicative updates.
+    labels : {"kmeans", "argmax"}, default="kmeans"
+        Clusters by k-means on the rows of G (the original), or by their largest entry.
+    init : {"auto", "random"}, default="auto"
+        Where to start: the non-negative SVD with its zeros filled by the mean, where the rank allows
+        it, or at random (the original).
+    max_iter : int, default=1000
+        At most so many iterations.
+    tol : float, default=1e-4
+        Relative change of the objective at which to stop; 0 does all iterations.
+    random_state : int, RandomState or None, default=None
+        Seed of a random start and of k-means.
+    n_jobs : int or None, default=-1
+        Threads; the result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of every point, consecutive from 0.
+    components_ : array of shape (n_clusters, n_features)
+        The parts F, of unit length.
+    embedding_ : array of shape (n_samples, n_clusters)
+        G: how much of each part a point has.
+    affinity_ : CSR matrix of shape (n_samples, n_samples)
+        The symmetric graph.
+    objective_, objective_history_ : float, array of shape (n_iter_,)
+        The objective of the scaled data, last and after each iteration.
+    n_iter_, converged_ : int, bool
+        Iterations done, and whether the objective settled.
+    n_features_in_, feature_names_in_
+        Features seen by ``fit``, and their names, if all are strings.
+
+    References
+    ----------
+    Cai, He, Han, Huang: Graph regularized nonnegative matrix factorization for data representation,
+    IEEE TPAMI 33(8), 2011.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_digits
+    >>> from smrmf import GNMF
+    >>> X = load_digits(n_class=3).data
+    >>> model = GNMF(n_clusters=3, random_state=0).fit(X)
+    >>> model.components_.shape, bool((model.components_ >= 0).all())
+    ((3, 64), True)
+    >>> [int(size) for size in np.bincount(model.labels_)]
+    [180, 179, 178]
+    """
+
+    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
+        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
+    } | {
+        "n_neighbors": (Number(1, integer=True), Word(("auto", "sqrt"))),
+        "graph": (NOTHING, MATRIX),
+        "manifold_weight": (Number(0),),
+        "labels": (LABEL_RULES,),
+        "init": (Word(("auto", "random")),),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        n_neighbors: int | str = "auto",
+        graph: Any = None,
+        manifold_weight: float = 10.0,
+        labels: str = "kmeans",
+        init: str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.n_neighbors = n_neighbors
+        self.graph = graph
+        self.manifold_weight = manifold_weight
+        self.labels = labels
+        self.init = init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X: Any) -> Posed:
+        check_nonnegative("GNMF", float(X.min()))
+        graph = None if self.graph is None else checked_graph(self.graph, X.shape[0], X.dtype)
+        # Neighbours that are not needed need not fit the data either.
+        n_neighbors = "auto" if graph is not None else self.n_neighbors
+        sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, n_neighbors, 1, FEW_NEIGHBORS)
+        return Posed(*tame(X), graph, sizes)
+
+    def _n_steps(self, problem: Posed) -> int:
+        return self.max_iter
+
+    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
+        data, magnitude, graph, sizes = problem
+        random_state = check_random_state(self.random_state)
+        if graph is None:
+            graph = either_neighbor_graph(data, sizes.n_neighbors, pool)
+        scale = float(np.sqrt(squared_norm_of(data) / sizes.n_samples)) or 1.0
+        X = over(data, scale)
+        degrees = np.asarray(graph.sum(axis=1)).ravel()
+        method = Multiplicative(X, squared_norm_of(X), graph, degrees, float(self.manifold_weight), pool)
+        seed = random_state.randint(np.iinfo(np.int32).max)
+
+        def label(factors: Factors) -> tuple[np.ndarray, list[int]]:
+            # The same seed at every call: watching a fit does not change it.
+            G = unit_rows(factors.F, factors.G)[1]
+            return label_rows(G, self.labels, sizes.n_clusters, np.random.RandomState(seed))
+
+        def attributes(factors: Factors) -> dict[str, Any]:
+            F, G = unit_rows(factors.F, factors.G)
+            return {
+                "labels_": label(factors)[0],
+                "embedding_": G * G.dtype.type(scale * magnitude),
+                "components_": F,
+                "affinity_": graph,
+                "_fit_data": data,
+                "_magnitude": magnitude,
+                "_fit_neighbors": sizes.n_neighbors,
+            }
+
+        def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
+            return watch({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
+
+        start = method.start(*first_factors(X, sizes.n_clusters, self.init, random_state))
+        descent = alternate(method, start, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration)
+        warn_of_empty_clusters(*label(descent.factors), sizes.n_clusters, 4)
+        warn_unless_converged("GNMF", descent, self.tol, 4)
+        return attributes(descent.factors) | descent.named()
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags
+
+
+def either_neighbor_graph(X: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
+    """Link two points, with weight 1, if either is among the nearest of the other."""
+    indices = nearest_neighbors(X, n_neighbors, pool=pool).indices
+    W = neighbor_graph(indices, np.ones(indices.shape, X.dtype))
+    return W.maximum(W.T).tocsr()
+
+
+def checked_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
+    """Return a user's weights as a symmetric CSR matrix without diagonal."""
+    if graph.shape != (n_samples, n_samples):
+        raise ParameterError(
+            f"graph has shape {graph.shape}, but must have shape (n_samples, n_samples)="
+            f"({n_samples}, {n_samples}): one row and one column per point."
+        )
+    if graph.dtype.kind not in "biuf":
+        raise ParameterError(f"graph has entries of type {graph.dtype}, but weights must be numbers.")
+    W = sp.csr_array(graph, dtype=dtype, copy=True)
+    if not np.isfinite(W.data).all() or (W.nnz and W.data.min() < 0):
+        wrong = W.data[~(W.data >= 0) | np.isinf(W.data)][0]
+        raise ParameterError(f"graph has the weight {wrong:g}, but weights must be finite and at least 0.")
+    W = W.maximum(W.T).tocsr()
+    W.setdiag(0)
+    W.eliminate_zeros()
+    return W
+
+
+def first_factors(
+    X: Any, n_clusters: int, init: str, random_state: np.random.RandomState
+) -> tuple[np.ndarray, ...]:
+    """Return positive factors: multiplicative updates never leave a zero."""
+    n, m = X.shape
+    mean = float(X.mean())
+    if init == "random" or n_clusters >= min(n, m) or mean == 0:
+        size = np.sqrt(mean / n_clusters)
+        G, F = random_state.uniform(size=(n, n_clusters)), random_state.uniform(size=(n_clusters, m))
+        return (size * G).astype(X.dtype), (size * F).astype(X.dtype)
+    if not sp.issparse(X) and min(n, m) <= FEW:
+        left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    else:
+        left, values, right = svds(X, k=n_clusters, v0=random_state.uniform(0.5, 1, min(n, m)))
+        left, values, right = left[:, ::-1], values[::-1], right[::-1]
+    return tuple(
+        np.where(part > NOTHING_TO_SPEAK_OF * part.max(), part, mean).astype(X.dtype)
+        for part in nonnegative_parts(left[:, :n_clusters], values, right)
+    )

@@ -1,0 +1,162 @@
+"""NMF as a clustering: scikit-learn's factorisation, with labels read from it."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.utils import Tags, check_random_state
+
+from smrmf._estimator import RULES, Watch
+from smrmf._parallel import Pool
+from smrmf._validation import NOTHING, ParameterError, Rule, Word, over, tame
+from smrmf.factorization._alternating import squared_norm_of, unit_rows
+from smrmf.factorization._base import Factorization
+from smrmf.factorization._labels import (
+    LABEL_RULES,
+    check_n_clusters,
+    check_nonnegative,
+    label_rows,
+    warn_of_empty_clusters,
+)
+from smrmf.factorization._problem import DEFAULT_NEIGHBORS
+
+
+class NMFClustering(Factorization):
+    """Cluster by the parts that points are made of: scikit-learn's NMF with labels.
+
+    Solves ``min ||X - G F||_F^2`` over non-negative G and F by :class:`sklearn.decomposition.NMF` and reads a
+    cluster from every row of G. Pick it as the baseline without a graph; :class:`GNMF` adds one. Cost and
+    behaviour are those of scikit-learn's coordinate descent; sparse X stays sparse.
+
+    Parameters
+    ----------
+    n_clusters : int, default=8
+        Number of clusters c, the rank of the factorisation.
+    labels : {"kmeans", "argmax"}, default="kmeans"
+        Clusters by k-means on the rows of G, or by their largest entry (the paper).
+    init : {"random", "nndsvd", "nndsvda", "nndsvdar"} or None, default=None
+        scikit-learn's start; None is "nndsvda" where the rank allows it.
+    solver : {"cd", "mu"}, default="cd"
+        scikit-learn's solver.
+    max_iter : int, default=1000
+        At most so many iterations.
+    tol : float, default=1e-4
+        scikit-learn's tolerance.
+    random_state : int, RandomState or None, default=None
+        Seed of the start and of k-means.
+    n_jobs : int or None, default=-1
+        Threads for new points; the result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : array of shape (n_samples,)
+        Cluster of every point, consecutive from 0.
+    components_ : array of shape (n_clusters, n_features)
+        The parts F, of unit length.
+    embedding_ : array of shape (n_samples, n_clusters)
+        G: how much of each part a point has.
+    reconstruction_err_ : float
+        ``||X - G F||_F``.
+    n_iter_ : int
+        Iterations done.
+    n_features_in_, feature_names_in_
+        Features seen by ``fit``, and their names, if all are strings.
+
+    References
+    ----------
+    Lee, Seung: Algorithms for non-negative matrix factorization, NIPS 2000.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from smrmf import NMFClustering
+    >>> X = load_digits(n_class=3).data
+    >>> model = NMFClustering(n_clusters=3, random_state=0).fit(X)
+    >>> model.components_.shape, model.labels_.shape
+    ((3, 64), (537,))
+    """
+
+    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
+        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
+    } | {
+        "labels": (LABEL_RULES,),
+        "init": (NOTHING, Word(("random", "nndsvd", "nndsvda", "nndsvdar"))),
+        "solver": (Word(("cd", "mu")),),
+    }
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        labels: str = "kmeans",
+        init: str | None = None,
+        solver: str = "cd",
+        max_iter: int = 1000,
+        tol: float = 1e-4,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = -1,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.labels = labels
+        self.init = init
+        self.solver = solver
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _prepare(self, X: Any) -> tuple[Any, float]:
+        check_nonnegative("NMFClustering", float(X.min()))
+        check_n_clusters(self.n_clusters, X.shape[0])
+        if self.init in ("nndsvd", "nndsvda", "nndsvdar") and self.n_clusters > min(X.shape):
+            raise ParameterError(
+                f"init={self.init!r} needs n_clusters={self.n_clusters} to be at most min(n_samples, "
+                f"n_features)={min(X.shape)}: use init=None or 'random'."
+            )
+        return tame(X)
+
+    def _n_steps(self, problem: tuple[Any, float]) -> int:
+        return 1  # scikit-learn's iterations are its own
+
+    def _solve(self, problem: tuple[Any, float], pool: Pool, watch: Watch) -> dict[str, Any]:
+        from sklearn.decomposition import NMF  # slow to import, and needed by fit only
+
+        data, magnitude = problem
+        random_state = check_random_state(self.random_state)
+        scale = float(np.sqrt(squared_norm_of(data) / data.shape[0])) or 1.0
+        model = NMF(
+            self.n_clusters,
+            init=self.init,
+            solver=self.solver,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            random_state=random_state,
+        )
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            G = model.fit_transform(over(data, scale))
+        F, G = unit_rows(model.components_, G)
+        for warning in caught:
+            warnings.warn(str(warning.message), warning.category, stacklevel=4)
+        labels, moved = label_rows(G, self.labels, self.n_clusters, random_state)
+        warn_of_empty_clusters(labels, moved, self.n_clusters, 4)
+        fitted = {
+            "labels_": labels,
+            "embedding_": G * G.dtype.type(scale * magnitude),
+            "components_": F,
+            "reconstruction_err_": float(model.reconstruction_err_) * scale * magnitude,
+            "n_iter_": model.n_iter_,
+            "_fit_data": data,
+            "_magnitude": magnitude,
+            "_fit_neighbors": min(DEFAULT_NEIGHBORS, data.shape[0] - 1),
+        }
+        watch({"n_iter": model.n_iter_, "objective": fitted["reconstruction_err_"]}, lambda: fitted)
+        return fitted
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.positive_only = True
+        return tags

@@ -1,0 +1,66 @@
+"""Draw sets of rows with probability proportional to the squared volume that they span."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf.kernels.axes import outside, times
+from smrmf.kernels.distances import squared_norms
+
+# A row of which less than this share is outside the span of the rows drawn is one of them.
+SAME_ROW = 1e-8
+
+
+def log_elementary(log_values, k):
+    """Compute ``log e_l(v_1, ..., v_j)``, sums over all sets of l values of their products, as entry (j, l).
+
+    Logarithms, because a few hundred values above one already overflow.
+    """
+    table = np.full((len(log_values) + 1, k + 1), -np.inf)
+    table[:, 0] = 0
+    for j, value in enumerate(log_values):
+        np.logaddexp(table[j, 1:], value + table[j, :-1], out=table[j + 1, 1:])
+    return table
+
+
+def draw_values(log_values, table, random_state):
+    """Draw as many values as the table provides for, with probability proportional to their product."""
+    uniform = random_state.uniform(size=len(log_values))
+    size = table.shape[1] - 1
+    drawn = []
+    for j in reversed(range(len(log_values))):
+        if size == 0:
+            break
+        # The share of the sets of the first j + 1 values in which the last one occurs.
+        if uniform[j] < np.exp(log_values[j] + table[j, size - 1] - table[j + 1, size]):
+            drawn.append(j)
+            size -= 1
+    return np.array(drawn[::-1], dtype=np.intp)
+
+
+def random_complement(V, size, random_state):
+    """Draw a random space orthogonal to the orthonormal columns of V; return an orthonormal basis."""
+    basis = random_state.normal(size=(len(V), size))
+    for _ in range(2):  # rounding leaves a little of V the first time
+        basis -= V @ (V.T @ basis)
+        basis = np.linalg.qr(basis)[0]
+    return basis
+
+
+def draw_rows(V, random_state, pool):
+    """Draw as many rows Y as V has columns, which are orthonormal, with probability ``det(V_Y)^2``.
+
+    One after the other, each with a probability proportional to what is left of its square outside the
+    span of those before; duplicates of these have nothing left.
+    """
+    squared = squared_norms(V)
+    left = squared.copy()
+    span = np.empty((V.shape[1], V.shape[1]))
+    for t in range(V.shape[1]):
+        total = np.cumsum(left)
+        row = int(np.searchsorted(total, random_state.uniform() * total[-1], side="right"))
+        yield row
+        span[t] = outside(span[:t], V[row])
+        left -= times(V, span[t], pool) ** 2
+        left[left < SAME_ROW * squared] = 0
+        left[row] = 0

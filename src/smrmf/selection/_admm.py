@@ -1,0 +1,86 @@
+"""The solver of DS3: ``min <D, Z>`` over columns on the simplex, with a ball or a price on the rows of Z.
+
+The simplex is kept by Z and the rows are kept in order by its copy C; the alternating direction method of
+multipliers ties them. This serves the constrained form (a ball) and the regularised one (a price)
+alike. All arrays are transposed: row j is how target j is represented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+
+from smrmf._parallel import Pool
+from smrmf.kernels._balls import AbstractBall, Sum
+from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
+
+# The published penalty, for dissimilarities of at most one. It stays constant: a growing one freezes.
+PENALTY = 0.1
+# Over-relaxation saves about a third of the iterations.
+RELAXATION = 1.6
+
+
+class Represented(NamedTuple):
+    """The representation Zt (rows on the simplex), and how the iteration ended."""
+
+    Zt: np.ndarray
+    n_iter: int
+    converged: bool
+    stopped: bool
+
+
+def represent(
+    D: np.ndarray,
+    rows: AbstractBall,
+    *,
+    tol: float,
+    max_iter: int,
+    pool: Pool,
+    on_iteration: Callable[[int, float, Callable[[], np.ndarray]], bool] | None = None,
+) -> Represented:
+    """Represent every target (row of D) by few sources (columns of D).
+
+    Parameters
+    ----------
+    D : array of shape (n_targets, n_sources)
+        Dissimilarities of at most one in size.
+    rows : AbstractBall
+        What is asked of the rows of Z; a price is in units of ``PENALTY``.
+    tol : float
+        Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
+        change of Z.
+    max_iter : int
+        At most so many iterations.
+    pool : Pool
+        Threads.
+    on_iteration : callable, optional
+        Sees the iteration, the largest of those numbers, and a function that makes Zt as of now;
+        returning True stops.
+    """
+    Z, C, multiplier = np.empty_like(D), np.zeros_like(D), np.zeros_like(D)
+    # One source for all, the best such.
+    C[:, int(np.argmin(D.sum(axis=0)))] = 1
+
+    def feasible() -> np.ndarray:
+        Zt = np.empty_like(D)
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), PENALTY, 1.0)
+        return Zt
+
+    shrunk, last_gap = None, np.inf
+    converged = stopped = False
+    for n_iter in range(1, max_iter + 1):
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), PENALTY, RELAXATION)
+        shrunk = rows.shrinkage(Sum(Z, multiplier, 1 / PENALTY), 1.0, shrunk, pool)
+        measured = pool.over_rows(c_rows, (Z, C, multiplier), *shrunk, PENALTY)
+        gap = max(entry for _, entry in measured)
+        unrest = max(gap, last_gap, *(change for change, _ in measured))
+        last_gap = gap
+        converged = unrest <= tol
+        if on_iteration is not None:
+            stopped = on_iteration(n_iter, unrest, feasible)
+        if converged or stopped:
+            break
+    pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), PENALTY, 1.0)
+    return Represented(Z, n_iter, converged, stopped)

@@ -1,0 +1,203 @@
+"""DS3 against linear and convex programs, its limits, and what it reads from Z."""
+
+from __future__ import annotations
+
+import cvxpy as cp
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy.optimize import linprog
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score, pairwise_distances
+
+from smrmf import DS3
+from smrmf._parallel import SERIAL
+from smrmf.kernels._balls import L1InfPenalty, L12Penalty, Sum
+from smrmf.selection.ds3 import largest_price
+
+EXACT = {"tol": 1e-6, "max_iter": 20000}
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs(45, 2, centers=[[0, 0], [4, 0], [0, 4]], cluster_std=0.6, random_state=0)
+    return X, y
+
+
+def linear_program(D, *, tau=None, price=0.0):
+    """Solve DS3 for p = infinity by HiGHS, with one variable for every row maximum."""
+    m, n = D.shape
+    below_peak = sp.hstack([sp.eye_array(m * n), sp.kron(-sp.eye_array(m), np.ones((n, 1)))])
+    limits = np.zeros(m * n)
+    if tau is not None:
+        budget = np.concatenate([np.zeros(m * n), np.ones(m)])[None, :]
+        below_peak, limits = sp.vstack([below_peak, budget]), np.append(limits, tau)
+    sums = sp.hstack([sp.kron(np.ones((1, m)), sp.eye_array(n)), sp.csr_array((n, m))])
+    costs = np.concatenate([D.ravel(), np.full(m, price)])
+    return linprog(costs, below_peak.tocsr(), limits, sums.tocsr(), np.ones(n), method="highs").fun
+
+
+def convex_program(D, *, tau=None, price=0.0):
+    """Solve DS3 for p = 2 by cvxpy."""
+    Z = cp.Variable(D.shape, nonneg=True)
+    rows = cp.sum(cp.norm(Z, 2, axis=1))
+    limits = [cp.sum(Z, axis=0) == 1] + ([] if tau is None else [rows <= tau])
+    return cp.Problem(cp.Minimize(cp.sum(cp.multiply(D, Z)) + price * rows), limits).solve(solver="CLARABEL")
+
+
+def check_representation(Z):
+    assert Z.min() >= 0
+    assert_allclose(Z.sum(axis=0), 1, rtol=1e-9)
+
+
+@pytest.mark.parametrize("tau", [1, 3, 6, 10])
+def test_constrained_form_reaches_the_linear_program(blobs, tau):
+    model = DS3(exemplars=tau, **EXACT).fit(blobs[0])
+    check_representation(model.representation_)
+    assert model.objective_ == pytest.approx(linear_program(pairwise_distances(blobs[0]), tau=tau), rel=1e-4)
+    assert model.representation_.max(axis=1).sum() <= tau + 1e-3
+
+
+@pytest.mark.parametrize("share", [0.03, 0.1, 0.6])
+def test_regularised_form_reaches_the_linear_program(blobs, share):
+    D = pairwise_distances(blobs[0])
+    price = share * largest_price(D.T / D.max(), "linf") * D.max()
+    model = DS3(regularization=share, **EXACT).fit(blobs[0])
+    check_representation(model.representation_)
+    value = model.objective_ + price * model.representation_.max(axis=1).sum()
+    assert value == pytest.approx(linear_program(D, price=price), rel=1e-4)
+
+
+def test_l2_forms_reach_the_convex_program(blobs):
+    X = blobs[0][:24]
+    D = pairwise_distances(X)
+    model = DS3(exemplars=4, norm="l2", **EXACT).fit(X)
+    assert model.objective_ == pytest.approx(convex_program(D, tau=np.sqrt(4 * 24)), rel=1e-4)
+    price = 0.1 * largest_price(D.T / D.max(), "l2") * D.max()
+    model = DS3(regularization=0.1, norm="l2", **EXACT).fit(X)
+    value = model.objective_ + price * np.linalg.norm(model.representation_, axis=1).sum()
+    assert value == pytest.approx(convex_program(D, price=price), rel=1e-4)
+
+
+@pytest.mark.parametrize("negative", [False, True])
+def test_sources_and_targets_may_differ(negative):
+    D = np.random.default_rng(0).uniform(-1 if negative else 0, 1, size=(12, 30)) * 7
+    model = DS3(exemplars=4, metric="precomputed", **EXACT).fit(D)
+    assert model.labels_.shape == (30,)
+    assert model.representation_.shape == (12, 30)
+    assert model.exemplar_indices_.max() < 12
+    assert model.objective_ == pytest.approx(linear_program(D, tau=4), rel=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+@pytest.mark.parametrize("weight", [1.0, 50.0])
+def test_a_large_weight_leaves_one_representative(blobs, norm, weight):
+    X = blobs[0]
+    model = DS3(regularization=weight, norm=norm).fit(X)
+    assert len(model.exemplar_indices_) == 1
+    assert model.exemplar_indices_[0] == pairwise_distances(X).sum(axis=0).argmin()
+    assert_array_equal(model.labels_, 0)
+
+
+def test_a_small_weight_makes_every_point_its_own(blobs):
+    model = DS3(regularization=1e-4).fit(blobs[0])
+    assert_array_equal(np.sort(model.exemplar_indices_), np.arange(45))
+    assert_array_equal(model.cluster_exemplars_[model.labels_], np.arange(45))
+
+
+def test_clusters_are_found_and_each_has_its_exemplar(blobs):
+    X, y = blobs
+    for model in (DS3(exemplars=3), DS3(n_clusters=3), DS3(regularization=0.1)):
+        model.fit(X)
+        assert adjusted_rand_score(y, model.labels_) == 1
+        assert len(model.cluster_exemplars_) == 3
+        assert_array_equal(model.labels_[model.cluster_exemplars_], [0, 1, 2])
+
+
+def test_exemplars_are_ranked_and_at_most_as_many_as_asked(blobs):
+    model = DS3(exemplars=7).fit(blobs[0])
+    assert len(model.exemplar_indices_) <= 7
+    assert len(np.unique(model.exemplar_indices_)) == len(model.exemplar_indices_)
+    assert (np.diff(model.exemplar_scores_) <= 1e-9).all()
+    norms = np.linalg.norm(model.representation_, axis=1)
+    assert_allclose(model.exemplar_scores_, norms[model.exemplar_indices_])
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1e6, 1e200])
+def test_the_unit_of_the_data_does_not_matter(blobs, unit):
+    plain, scaled = DS3(exemplars=5).fit(blobs[0]), DS3(exemplars=5).fit(blobs[0] * unit)
+    assert_array_equal(plain.exemplar_indices_, scaled.exemplar_indices_)
+    assert scaled.objective_ == pytest.approx(plain.objective_ * unit, rel=1e-6)
+
+
+def test_sparse_points_and_precomputed_distances_give_the_same(blobs):
+    X = np.maximum(blobs[0], 0)
+    dense = DS3(exemplars=4).fit(X)
+    assert_array_equal(DS3(exemplars=4).fit(sp.csr_array(X)).exemplar_indices_, dense.exemplar_indices_)
+    given = DS3(exemplars=4, metric="precomputed").fit(pairwise_distances(X))
+    assert_array_equal(given.exemplar_indices_, dense.exemplar_indices_)
+
+
+def test_threads_do_not_change_the_result():
+    X = np.random.default_rng(1).normal(size=(500, 3))
+    one, two = (DS3(exemplars=0.05, n_jobs=jobs).fit(X) for jobs in (1, 2))
+    assert_array_equal(one.representation_, two.representation_)
+
+
+def test_single_precision_is_kept(blobs):
+    model = DS3(exemplars=3).fit(blobs[0].astype(np.float32))
+    assert model.representation_.dtype == np.float32
+    assert_array_equal(model.labels_, DS3(exemplars=3).fit(blobs[0]).labels_)
+
+
+def test_equal_points_are_no_trouble():
+    model = DS3(exemplars=2).fit(np.ones((6, 2)))
+    assert model.objective_ == 0
+    assert len(model.exemplar_indices_) <= 2
+    assert DS3(exemplars=1).fit(np.ones((1, 2))).labels_.tolist() == [0]
+
+
+def test_too_few_iterations_are_told(blobs):
+    with pytest.warns(
+        ConvergenceWarning, match=r"DS3 did not converge in max_iter=3 iterations.*raise max_iter"
+    ):
+        model = DS3(exemplars=3, max_iter=3).fit(blobs[0])
+    assert not model.converged_
+    check_representation(model.representation_)
+    assert not DS3(exemplars=3, max_iter=3, tol=0).fit(blobs[0]).converged_  # all were asked for: no warning
+
+
+def test_bad_parameters_are_refused_in_one_sentence(blobs):
+    with pytest.raises(ValueError, match=r"exemplars=46 is more than n_samples=45: ask for at most 45"):
+        DS3(exemplars=46).fit(blobs[0])
+    with pytest.raises(ValueError, match=r"n_clusters=46 is more than the n_samples=45"):
+        DS3(n_clusters=46).fit(blobs[0])
+    with pytest.raises(ValueError, match=r"norm='l1' is not valid for DS3: it must be 'linf' or 'l2'"):
+        DS3(norm="l1").fit(blobs[0])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("threshold", [0.0, 0.3, 2.0, 100.0])
+def test_prices_on_rows_are_proximal_maps(seed, threshold):
+    rng = np.random.default_rng(seed)
+    P, Q = rng.normal(size=(9, 5)), rng.normal(size=(9, 5)).round()
+    Y = P + 0.5 * Q
+    for price, norm in ((L1InfPenalty(threshold), "inf"), (L12Penalty(threshold), 2)):
+        factor, cap, scale = price.shrinkage(Sum(P, Q, 0.5), 1.0, None, SERIAL)
+        C = scale * np.clip(factor * Y, -cap, cap)
+        V = cp.Variable(Y.shape)
+        cost = threshold * cp.sum(cp.norm(V, norm, axis=0)) + cp.sum_squares(V - Y) / 2
+        cp.Problem(cp.Minimize(cost)).solve(solver="CLARABEL", tol_gap_abs=1e-12, tol_gap_rel=1e-12)
+        assert_allclose(C, V.value, atol=1e-5)
+
+
+def test_a_warm_start_of_the_levels_changes_nothing():
+    rng = np.random.default_rng(5)
+    P, Q = rng.normal(size=(40, 6)), rng.normal(size=(40, 6))
+    price = L1InfPenalty(3.0)
+    cold = price.shrinkage(Sum(P, Q, 0.5), 1.0, None, SERIAL)
+    other = price.shrinkage(Sum(Q, P, 0.1), 1.0, None, SERIAL)
+    warm = price.shrinkage(Sum(P, Q, 0.5), 1.0, other, SERIAL)
+    assert_allclose(warm.cap, cold.cap, rtol=1e-12)
