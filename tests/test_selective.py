@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
-from smrmf import DS3, IPM, KDPP, RMNMF, SelectiveRMNMF
+from smrmf import DS3, ESC, IPM, KDPP, RMNMF, SelectiveRMNMF
 from smrmf.factorization.selective_rmnmf import represented_by
 
 
@@ -51,7 +51,7 @@ def test_edges_belong_to_selected_points(blobs):
     assert (plain.affinity_ - model.affinity_).toarray().min() >= 0
 
 
-@pytest.mark.parametrize("selector", [None, IPM(), KDPP(), DS3()])
+@pytest.mark.parametrize("selector", [None, IPM(), KDPP(), DS3(), ESC()])
 def test_any_selector_serves(blobs, selector):
     model = SelectiveRMNMF(3, selector=selector, random_state=0).fit(blobs)
     assert_array_equal(model.exemplar_indices_, model.selector_.exemplar_indices_)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smrmf import metrics
+    from smrmf.cluster import ESC
     from smrmf.factorization import (
         AMRMF,
         APMF,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "smrmf.cluster": ("ESC",),
     "smrmf.factorization": (
         "AMRMF",
         "APMF",
@@ -40,6 +42,7 @@ __all__ = [
     "AMRMF",
     "APMF",
     "DS3",
+    "ESC",
     "GNMF",
     "IPM",
     "KDPP",

@@ -1,3 +1,5 @@
 """Clustering that is not a factorisation of the table itself."""
 
-__all__: list[str] = []
+from smrmf.cluster.esc import ESC
+
+__all__ = ["ESC"]

@@ -86,11 +86,12 @@ def eigenpairs(G, size):
     """Diagonalise a symmetric positive semi-definite matrix, which is overwritten.
 
     Returns the positive eigenvalues, largest first, their vectors, and the smallest eigenvalue of all.
-    Positive is what exceeds the rounding of inner products of ``size`` terms and what is negative.
+    Positive is what is well above the errors: the rounding of inner products of ``size`` terms, and
+    eigenvalues below zero.
     """
     values, vectors = scipy.linalg.eigh(G, driver="evd", overwrite_a=True, check_finite=False)
     rounding = max(values[-1], 0) * size * np.finfo(values.dtype).eps
-    positive = np.flatnonzero(values > max(rounding, -values[0]))[::-1]
+    positive = np.flatnonzero(values > max(rounding, -10 * values[0]))[::-1]
     return values[positive], np.ascontiguousarray(vectors[:, positive]), values[0]
 
 

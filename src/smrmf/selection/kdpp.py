@@ -236,7 +236,7 @@ def _similarities(X: np.ndarray | sp.csr_array, kernel: str, pool: Pool) -> tupl
     L = _gaussian(X, pool) if kernel == "rbf" else _given(X)
     energies, vectors, smallest = eigenpairs(L.copy(), len(L))
     largest = max(energies.max(initial=0), -smallest)
-    if smallest < -KERNEL_TOLERANCE * largest:
+    if kernel == "precomputed" and smallest < -KERNEL_TOLERANCE * largest:
         raise ValueError(
             f"X has a negative eigenvalue, {smallest / largest:.2g} of the largest, but with "
             "kernel='precomputed' it must be positive semi-definite: pass similarities, such as inner "

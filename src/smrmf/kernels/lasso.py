@@ -1,0 +1,239 @@
+"""The LASSO of a unit row x on few unit rows E, ``min_c ||c||_1 + lam/2 ||x - c E||^2``, and its bounds.
+
+Inner products are all it needs: the Gram matrix ``E E'`` and the products ``E x'``. Arrays are as large
+as the set of rows may become; the first ``size`` of them count. The solver walks through supports: rows
+that fit the residual best come in, by one step of coordinate descent each, and Newton steps on the
+support, cut where a coefficient would change its sign, settle all of them. Coherent rows, on which
+coordinate descent alone creeps, are no harder than others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from smrmf._compile import kernel
+
+# A row whose squared distance from the span of others in the support is less depends on them: the
+# Newton step then runs along the dependence, until a coefficient vanishes.
+LEAST_PIVOT = 1e-10
+# In units of the fidelity, costs closer than this cannot be told apart.
+ROUNDING = 2e-16
+TINY = 1e-200
+
+
+@kernel
+def work_space(size):
+    """Make what :func:`solve_lasso` works in: residual products, direction, rotations, support, factor."""
+    return (
+        np.empty(size),
+        np.empty(size),
+        np.empty((2, size)),
+        np.empty(size, np.intp),
+        np.empty((size, size)),
+    )
+
+
+@kernel
+def residual_products(gram, products, size, c, q):
+    """Compute ``q = E (x - c E)'``, the products of the rows with what they leave of x."""
+    for i in range(size):
+        q[i] = products[i]
+    for i in range(size):
+        if c[i] != 0:
+            for j in range(size):
+                q[j] -= c[i] * gram[i, j]
+
+
+@kernel
+def lasso_bounds(products, size, fidelity, c, q):
+    """Bound the least cost: from above by the cost of c, from below by its residual.
+
+    Shrunk until ``|e u'| <= 1`` for all rows e, the residual becomes a feasible u of the dual problem
+    ``max x u' - ||u||^2 / (2 lam)``. And nothing is cheaper than a row that is among E itself.
+    """
+    length = 0.0
+    explained = 0.0
+    left = 0.0
+    largest = TINY
+    for i in range(size):
+        length += abs(c[i])
+        explained += products[i] * c[i]
+        left += q[i] * c[i]
+        largest = max(largest, abs(q[i]))
+    along = max(1 - explained, 0.0)
+    squared = max(1 - explained - left, 0.0)
+    scale = 1 / (fidelity * largest)
+    if scale * squared > along:
+        scale = along / squared
+    lower = scale * fidelity * (along - 0.5 * scale * squared)
+    return length + 0.5 * fidelity * squared, max(lower, 1 - 0.5 / fidelity)
+
+
+@kernel
+def enter(gram, size, threshold, wanted, c, q, support, count):
+    """Let in the rows that fit the residual best, one after the other; return the size of the support."""
+    for _ in range(wanted):
+        best = -1
+        largest = threshold
+        for i in range(size):
+            if c[i] == 0 and abs(q[i]) > largest:
+                largest = abs(q[i])
+                best = i
+        if best < 0:
+            break
+        c[best] = q[best] - threshold * np.sign(q[best])
+        for j in range(size):
+            q[j] -= c[best] * gram[best, j]
+        support[count] = best
+        count += 1
+    return count
+
+
+@kernel
+def factorise(gram, support, known, count, factor):
+    """Extend the Cholesky factor of the Gram matrix of a support from ``known`` rows to ``count``."""
+    for r in range(known, count):
+        i = support[r]
+        row = factor[r]
+        for e in range(r):
+            value = gram[i, support[e]]
+            other = factor[e]
+            for f in range(e):
+                value -= row[f] * other[f]
+            row[e] = value / other[e]
+        pivot = gram[i, i]
+        for e in range(r):
+            pivot -= row[e] * row[e]
+        row[r] = np.sqrt(max(pivot, LEAST_PIVOT))
+
+
+@kernel
+def drop(support, place, count, factor, rotations):
+    """Take one row out of a support; rotations of columns keep its Cholesky factor triangular."""
+    cosine, sine = rotations
+    for r in range(place, count - 1):
+        support[r] = support[r + 1]
+        row = factor[r]
+        below = factor[r + 1]
+        for e in range(place):
+            row[e] = below[e]
+        carried = below[place]
+        for e in range(place, r):
+            row[e] = cosine[e] * carried + sine[e] * below[e + 1]
+            carried = cosine[e] * below[e + 1] - sine[e] * carried
+        row[r] = np.sqrt(carried * carried + below[r + 1] * below[r + 1])
+        cosine[r] = carried / row[r]
+        sine[r] = below[r + 1] / row[r]
+
+
+@kernel
+def newton_direction(support, count, factor, threshold, c, q, direction):
+    """Point from c to where its cost, with the signs as they are, is least on the support."""
+    for e in range(count):
+        i = support[e]
+        value = q[i] - threshold * np.sign(c[i])
+        row = factor[e]
+        for f in range(e):
+            value -= row[f] * direction[f]
+        direction[e] = value / row[e]
+    for e in range(count - 1, -1, -1):
+        row = factor[e]
+        direction[e] /= row[e]
+        for f in range(e):
+            direction[f] -= row[f] * direction[e]
+
+
+@kernel
+def move(gram, size, support, count, direction, c, q):
+    """Go along a direction until a coefficient vanishes, or to its end."""
+    step = 1.0
+    vanishing = -1
+    for e in range(count):
+        here = c[support[e]]
+        if here * (here + step * direction[e]) <= 0:
+            step = -here / direction[e]
+            vanishing = e
+    for e in range(count):
+        i = support[e]
+        here = c[i]
+        there = here + step * direction[e]
+        if e == vanishing or here * there <= 0:  # rounding must not leave it a sign
+            there = 0.0
+        c[i] = there
+        for j in range(size):
+            q[j] -= (there - here) * gram[i, j]
+
+
+@kernel
+def settle(gram, size, threshold, c, count, known, work):
+    """Minimise the cost on a support, without what vanishes; return the size of the support left."""
+    q, direction, rotations, support, factor = work
+    before = -1
+    while count != before and count > 0:
+        before = count
+        factorise(gram, support, known, count, factor)
+        newton_direction(support, count, factor, threshold, c, q, direction)
+        move(gram, size, support, count, direction, c, q)
+        for e in range(before - 1, -1, -1):
+            if c[support[e]] == 0:
+                drop(support, e, count, factor, rotations)
+                count -= 1
+        known = count
+    return count
+
+
+@kernel
+def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
+    """Improve c until its cost is within ``tol`` of the least, relatively, or below ``bar``.
+
+    ``c`` may start anywhere. Return the upper and the lower bound of the least cost.
+    """
+    q, _, _, support, _ = work
+    threshold = 1 / fidelity
+    residual_products(gram, products, size, c, q)
+    count = 0
+    for i in range(size):
+        if c[i] != 0:
+            support[count] = i
+            count += 1
+    known = 0
+    wanted = 1
+    last = np.inf
+    while True:
+        upper, lower = lasso_bounds(products, size, fidelity, c, q)
+        if upper < bar or upper - lower <= tol * upper or last - upper <= ROUNDING * fidelity:
+            return upper, lower
+        last = upper
+        entered = enter(gram, size, threshold, wanted, c, q, support, count)
+        count = settle(gram, size, threshold, c, entered, known, work)
+        known = count
+        if count == entered:  # rows that came together have not pushed each other out
+            wanted = min(2 * wanted, size)
+
+
+@kernel
+def raise_bar(gram, products, size, fidelity, tol, bar, rows, coefficients, upper):
+    """Find the largest least cost among points, given by falling upper bounds of their costs.
+
+    Every point that may still reach ``bar``, the largest cost so far, is solved; its bound and its
+    coefficients are updated. Return the new bar and how many points were solved.
+    """
+    work = work_space(size)
+    solved = 0
+    for j in rows:
+        reach = bar * (1 - tol)  # costs this close are ties, which the caller settles
+        if upper[j] < reach:
+            break
+        upper[j], _ = solve_lasso(gram, products[j], size, fidelity, tol, reach, coefficients[j], work)
+        bar = max(bar, upper[j])
+        solved += 1
+    return bar, solved
+
+
+@kernel
+def solve_rows(gram, products, fidelity, tol, coefficients):
+    """Solve the LASSO of every row of products, from where its coefficients are."""
+    size = gram.shape[0]
+    work = work_space(size)
+    for j in range(products.shape[0]):
+        solve_lasso(gram, products[j], size, fidelity, tol, -np.inf, coefficients[j], work)
