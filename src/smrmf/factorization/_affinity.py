@@ -184,7 +184,7 @@ class ClosedFormAffinity(AbstractAffinity):
             delta = neighbor_smoothness(lists.table(k + 1), k)
         else:
             delta = np.full(len(lists.outside), self.smoothness, lists.D.dtype)
-        return self._solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
+        return self.solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
 
     def graph(self, state: ClosedFormState) -> sp.csr_array:
         return self.neighborhoods.graph(self.representation(state))
@@ -193,9 +193,9 @@ class ClosedFormAffinity(AbstractAffinity):
         self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> ClosedFormState:
         # Without a latent term the columns stay what they are.
-        return self._solve(state, G, H, lam / self.beta) if lam > 0 else state
+        return self.solve(state, G, H, lam / self.beta) if lam > 0 else state
 
-    def _solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
+    def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""
         widths, floor = None, 0.0
         if ratio > 0:
@@ -269,7 +269,8 @@ class AdaptiveAffinity(AbstractAffinity):
     def update(
         self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> ClosedFormState:
-        return self.columns.update(state, G, H, lam, mu)
+        # Also without a latent term: the first rows had other alphas.
+        return self.columns.solve(state, G, H, lam / self.columns.beta)
 
     def value(self, state: ClosedFormState) -> float:
         return self.columns.value(state)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -48,9 +48,9 @@ class AbstractAlternation(ABC):
     def regularization(self, factors: Factors) -> float:
         """Return what the objective adds to the loss."""
 
-    def start(self, G: np.ndarray, F: np.ndarray) -> Factors:
+    @abstractmethod
+    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
         """Return the first factors."""
-        return Factors(G, F, *self.products(G))
 
     def products(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``G'X`` and ``G'G``, summed over blocks of rows."""
@@ -87,6 +87,10 @@ class Multiplicative(AbstractAlternation):
     weight: float
     pool: Pool
 
+    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
+        assert F is not None
+        return Factors(G, F, *self.products(G))
+
     def update(self, factors: Factors) -> Factors:
         G, F = factors.G, factors.F
         attracted = self.times_basis(F) + self.weight * (self.graph @ G)
@@ -109,14 +113,17 @@ class SemiNonnegative(AbstractAlternation):
     squared_norm: float
     pool: Pool
 
+    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
+        """Return G with its best basis; what F was does not matter."""
+        factors = Factors(G, np.empty((0, 0)), *self.products(G))
+        return replace(factors, F=least_squares(factors))
+
     def update(self, factors: Factors) -> Factors:
-        F = least_squares(factors)
+        G, F = factors.G, factors.F
         XF, FF = self.times_basis(F), F @ F.T
-        G = factors.G
         attracted = np.maximum(XF, 0) + G @ np.maximum(-FF, 0)
         repelled = np.maximum(-XF, 0) + G @ np.maximum(FF, 0)
-        G = G * np.sqrt(attracted / np.maximum(repelled, SMALLEST))
-        return Factors(G, F, *self.products(G))
+        return self.start(G * np.sqrt(attracted / np.maximum(repelled, SMALLEST)))
 
     def regularization(self, factors: Factors) -> float:
         return 0.0

@@ -136,7 +136,7 @@ class ManifoldFactorization(Factorization):
             return {
                 "labels_": consecutive_labels(G)[0],
                 "embedding_": G,
-                "components_": reduced.restore(affinity.components(state, F) * unit),
+                "components_": unit * reduced.restore_basis(affinity.components(state, F), G, weights.scale),
                 "_fit_data": data,
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,

@@ -15,7 +15,6 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import eigsh
 
 from smrmf._parallel import Pool, row_blocks
 from smrmf.factorization._affinity import AbstractAffinity
@@ -105,6 +104,8 @@ def graph_scatter(W: sp.csr_array, X: np.ndarray, pool: Pool) -> np.ndarray:
 
 def squared_graph_scatter(S: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarray:
     """Return ``X' L X`` with L the Laplacian of ``(S^2 + S^2') / 2``, squares by entries."""
+    # A Laplacian does not see the origin, so rounding need not either.
+    X = X - X.mean(axis=0)
     spread = np.empty_like(X)
 
     def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
@@ -145,8 +146,6 @@ def descend_on_stiefel(A: np.ndarray, B: np.ndarray, W: np.ndarray, pool: Pool) 
 
 def largest_eigenvalue_bound(A: np.ndarray) -> float:
     """Bound the largest eigenvalue of a positive semi-definite matrix from above, closely."""
-    if len(A) < 32:
-        return float(scipy.linalg.eigvalsh(A, check_finite=False)[-1]) * 1.001
-    start = np.linalg.norm(A, axis=0)
-    # Lanczos comes from below, hence the margin.
-    return 1.01 * float(eigsh(A, k=1, v0=start, tol=1e-3, return_eigenvectors=False)[0])
+    m = len(A)
+    largest = scipy.linalg.eigh(A, eigvals_only=True, subset_by_index=[m - 1, m - 1], check_finite=False)
+    return float(largest[0]) * (1 + m * float(np.finfo(A.dtype).eps))

@@ -19,14 +19,28 @@ HELD = 0.999
 
 
 class Reduced(NamedTuple):
-    """Coordinates of the points, and the basis (rows) that carries them back; None is the identity."""
+    """Coordinates of the points, the basis (rows) that carries them back, and where their origin was.
+
+    None is the identity, and the origin itself.
+    """
 
     X: np.ndarray
     basis: np.ndarray | None
+    center: np.ndarray | None = None
 
     def restore(self, F: np.ndarray) -> np.ndarray:
-        """Carry rows back to the original features."""
+        """Carry directions back to the original features."""
         return F if self.basis is None else F @ self.basis
+
+    def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
+        """Carry a basis F back, such that ``G F`` rebuilds the points as they were, in units of ``unit``.
+
+        As an indicator, G spans the constant vector: ``G G' 1 = 1``, which carries the origin.
+        """
+        F = self.restore(F)
+        if self.center is not None:
+            F = F + np.outer(G.sum(axis=0), self.center / unit).astype(F.dtype)
+        return F
 
 
 def reduce_features(X: np.ndarray) -> Reduced:
@@ -64,20 +78,24 @@ def _sample_is_dependent(X: np.ndarray) -> bool:
 
 
 def principal_axes(X: np.ndarray) -> Reduced:
-    """Keep the axes that hold nearly all of X, if X does not fill its features; else keep X.
+    """Centre X, and keep only the axes that hold nearly all of it if it does not fill its features.
 
     A projection that is learned may hide in directions in which the points do not extend at all.
     Unlike :func:`reduce_features` this changes the problem: what is dropped is gone.
     """
     n, m = X.shape
-    gram = (X.T @ X if m <= n else X @ X.T).astype(np.float64)
+    center = X.mean(axis=0, dtype=np.float64)
+    wide = X - center
+    X = wide.astype(X.dtype)
+    gram = wide.T @ wide if m <= n else wide @ wide.T
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
-    rank = int(np.sum(values > values[0] * max(n, m) * np.finfo(X.dtype).eps))
-    if rank == m or rank == 0:
-        return Reduced(X, None)
+    rounding = max(np.finfo(np.float64).eps, float(np.finfo(X.dtype).eps) ** 2)
+    rank = int(np.sum(values > values[0] * max(n, m) * rounding))
+    if rank == m or values[0] <= 0:
+        return Reduced(X, None, center)
     held = np.cumsum(values[:rank]) / values[:rank].sum()
     kept = int(np.searchsorted(held, HELD)) + 1
-    axes = vectors[:, :kept] if m <= n else X.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
+    axes = vectors[:, :kept] if m <= n else wide.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
     basis = np.ascontiguousarray(axes.T).astype(X.dtype)
-    return Reduced(X @ basis.T, basis)
+    return Reduced(X @ basis.T, basis, center)

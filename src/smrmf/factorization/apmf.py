@@ -33,7 +33,8 @@ class APMF(ManifoldFactorization):
     residual diverges; here every update minimises (W: lowers) the augmented Lagrangian. Where the
     points do not fill their features, in particular with more features than points, the objective is
     close to zero for any W in directions in which the points do not extend. **There the points are first
-    reduced to the principal axes that hold 99.9 % of their squared length**, which is a change of method.
+    reduced to the principal axes that hold 99.9 % of their variance**, which is a change of method. The
+    points are centred, as in the authors' code.
 
     Parameters
     ----------
@@ -194,7 +195,7 @@ class APMF(ManifoldFactorization):
         if isinstance(self.projection_weight, str):
             # A point of its own cluster and one of another, at the mean distance, then count alike.
             mean = 2 * float(np.var(problem.view / weights.scale, axis=0).sum())
-            alpha = max(weights.lam, np.finfo(float).eps) * problem.sizes.n_clusters / (2 * (mean or 1.0))
+            alpha = (weights.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
             alpha = self.projection_weight * weights.scale * problem.magnitude
         start = simplex_graph(problem.neighbors, problem.sizes.n_neighbors)

@@ -18,7 +18,6 @@ from smrmf.factorization._alternating import (
     Factors,
     SemiNonnegative,
     alternate,
-    least_squares,
     squared_norm_of,
     warn_unless_converged,
 )
@@ -29,6 +28,7 @@ from smrmf.factorization._reduce import reduce_features
 
 # A positive vector must not vanish where the leading singular vector does.
 SMALLEST_SHARE = 1e-2
+LIFT = 1.01
 
 
 class Posed(NamedTuple):
@@ -147,12 +147,12 @@ class DeepSemiNMF(Factorization):
 
         first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
         second = semi_nmf(first.factors.G, layers[1], pool, self.max_iter, self.tol)
-        mixing = least_squares(second.factors)
+        mixing = second.factors.F
 
         def attributes(factors: Factors) -> dict[str, Any]:
             # The same seed at every call: watching a fit does not change it.
             kmeans_state = np.random.RandomState(seed)
-            features = reduced.restore(least_squares(factors)) * unit
+            features = reduced.restore(factors.F) * unit
             return {
                 "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
                 "embedding_": factors.G,
@@ -202,8 +202,7 @@ def semi_nmf(
     """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
     method = SemiNonnegative(X, squared_norm_of(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
-    no_basis = np.zeros((G.shape[1], X.shape[1]), X.dtype)  # the first update makes one
-    return alternate(method, method.start(G, no_basis), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
+    return alternate(method, method.start(G), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
 
 
 def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
@@ -211,11 +210,24 @@ def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
 
     Each vector is lifted to the positive by a multiple of a positive one. For non-negative X that is
     the leading singular vector itself, which stays in the span, and G is already as good as the SVD.
+    Columns count by their singular values: of unit length, most of their own singular values would be
+    equal, and rounding would choose the start of the next layer.
     """
-    left = scipy.linalg.svd(X, full_matrices=False, check_finite=False)[0][:, :n_columns]
+    if not X.any():
+        return np.zeros((len(X), min(n_columns, *X.shape)), X.dtype)
+    left, values, _ = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    left, values = left[:, :n_columns], values[:n_columns]
     peaks = left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])]
     left = left * np.where(peaks < 0, -1, 1)
-    lift = np.abs(left[:, 0]) if (left[:, 0] >= 0).all() else np.ones_like(left[:, 0])
+    # Beyond the rank there are no vectors, and a column is the lift alone.
+    beyond = values <= max(X.shape) * np.finfo(X.dtype).eps * values[0]
+    left[:, beyond], values[beyond] = 0, values[0]
+    leading = left[:, 0]
+    rounding = len(X) * float(np.finfo(X.dtype).eps) * leading.max()
+    lift = np.abs(leading) if (leading >= -rounding).all() else np.ones_like(leading)
     lift = np.maximum(lift, SMALLEST_SHARE * lift.mean())
-    amount = np.maximum((-left / lift[:, None]).max(axis=0), 0)
-    return np.maximum(left + lift[:, None] * amount, 0).astype(X.dtype)
+    # A little more than needed: an exact zero would stay one for ever, and rounding decide which it is.
+    amount = np.where(beyond, 1, LIFT * np.maximum((-left / lift[:, None]).max(axis=0), 0))
+    lifted = np.maximum(left + lift[:, None] * amount, 0) * values
+    # A point at the origin is made of nothing.
+    return np.where(X.any(axis=1, keepdims=True), lifted, 0).astype(X.dtype)

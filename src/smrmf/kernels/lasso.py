@@ -13,9 +13,11 @@ import numpy as np
 
 from smrmf._compile import kernel
 
-# A row whose squared distance from the span of others in the support is less depends on them: the
-# Newton step then runs along the dependence, until a coefficient vanishes.
-LEAST_PIVOT = 1e-10
+# A row whose squared distance from the span of others in the support is less counts as dependent on
+# them. Its pivot is raised to this, well above the rounding of what other pivots of this size divide.
+LEAST_PIVOT = 1e-6
+# Along a dependence the cost falls on and on: go as far as this many Newton steps.
+LONGEST_STEP = 1e8
 # In units of the fidelity, costs closer than this cannot be told apart.
 ROUNDING = 2e-16
 TINY = 1e-200
@@ -23,8 +25,9 @@ TINY = 1e-200
 
 @kernel
 def work_space(size):
-    """Make what :func:`solve_lasso` works in: residual products, direction, rotations, support, factor."""
+    """Make what :func:`solve_lasso` works in: two vectors of products, a direction, rotations, support, factor."""
     return (
+        np.empty(size),
         np.empty(size),
         np.empty(size),
         np.empty((2, size)),
@@ -39,9 +42,10 @@ def residual_products(gram, products, size, c, q):
     for i in range(size):
         q[i] = products[i]
     for i in range(size):
-        if c[i] != 0:
+        share = c[i]
+        if share != 0:
             for j in range(size):
-                q[j] -= c[i] * gram[i, j]
+                q[j] -= share * gram[i, j]
 
 
 @kernel
@@ -81,9 +85,10 @@ def enter(gram, size, threshold, wanted, c, q, support, count):
                 best = i
         if best < 0:
             break
-        c[best] = q[best] - threshold * np.sign(q[best])
+        change = q[best] - threshold * np.sign(q[best])
         for j in range(size):
-            q[j] -= c[best] * gram[best, j]
+            q[j] -= change * gram[best, j]
+        c[best] = change
         support[count] = best
         count += 1
     return count
@@ -138,15 +143,30 @@ def newton_direction(support, count, factor, threshold, c, q, direction):
         direction[e] = value / row[e]
     for e in range(count - 1, -1, -1):
         row = factor[e]
-        direction[e] /= row[e]
+        share = direction[e] / row[e]
+        direction[e] = share
         for f in range(e):
-            direction[f] -= row[f] * direction[e]
+            direction[f] -= share * row[f]
 
 
 @kernel
-def move(gram, size, support, count, direction, c, q):
-    """Go along a direction until a coefficient vanishes, or to its end."""
-    step = 1.0
+def move(gram, size, threshold, support, count, direction, c, q, shift):
+    """Go along a direction to where the cost is least, or until a coefficient vanishes."""
+    for j in range(size):
+        shift[j] = 0.0
+    for e in range(count):
+        i = support[e]
+        share = direction[e]
+        for j in range(size):
+            shift[j] += share * gram[i, j]
+    slope = TINY
+    curvature = 0.0
+    for e in range(count):
+        i = support[e]
+        slope += direction[e] * (q[i] - threshold * np.sign(c[i]))
+        curvature += direction[e] * shift[i]
+    # One, but for raised pivots, which make the direction too short.
+    step = slope / max(curvature, slope / LONGEST_STEP)
     vanishing = -1
     for e in range(count):
         here = c[support[e]]
@@ -155,25 +175,23 @@ def move(gram, size, support, count, direction, c, q):
             vanishing = e
     for e in range(count):
         i = support[e]
-        here = c[i]
-        there = here + step * direction[e]
-        if e == vanishing or here * there <= 0:  # rounding must not leave it a sign
-            there = 0.0
-        c[i] = there
-        for j in range(size):
-            q[j] -= (there - here) * gram[i, j]
+        there = c[i] + step * direction[e]
+        # Rounding must not leave it a sign.
+        c[i] = 0.0 if e == vanishing or c[i] * there <= 0 else there
+    for j in range(size):
+        q[j] -= step * shift[j]
 
 
 @kernel
 def settle(gram, size, threshold, c, count, known, work):
     """Minimise the cost on a support, without what vanishes; return the size of the support left."""
-    q, direction, rotations, support, factor = work
+    q, shift, direction, rotations, support, factor = work
     before = -1
     while count != before and count > 0:
         before = count
         factorise(gram, support, known, count, factor)
         newton_direction(support, count, factor, threshold, c, q, direction)
-        move(gram, size, support, count, direction, c, q)
+        move(gram, size, threshold, support, count, direction, c, q, shift)
         for e in range(before - 1, -1, -1):
             if c[support[e]] == 0:
                 drop(support, e, count, factor, rotations)
@@ -188,7 +206,7 @@ def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
 
     ``c`` may start anywhere. Return the upper and the lower bound of the least cost.
     """
-    q, _, _, support, _ = work
+    q, _, _, _, support, _ = work
     threshold = 1 / fidelity
     residual_products(gram, products, size, c, q)
     count = 0

@@ -1,0 +1,207 @@
+"""Run every method of the paper once, at its defaults, on every data set, and time it.
+
+``python benchmarks/methods.py --data FOLDER`` prints seconds beside the paper's (other hardware, its own
+settings), the accuracy of the same runs (labels for scoring only, no tuning), and how much faster the
+library's forms of IPM, ESC-FFS and the projections of DS3 are than plain ones with the same answer
+(``tests/plain_*.py``). All code is warm, compiled and run once, before it is timed. Run it on an
+otherwise idle machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from _data import load
+from sklearn.datasets import make_blobs
+
+from smrmf import (
+    AMRMF,
+    APMF,
+    DS3,
+    ESC,
+    GNMF,
+    IPM,
+    KDPP,
+    RMNMF,
+    SMRMF,
+    DeepSemiNMF,
+    FastSMRMF,
+    NMFClustering,
+    SelectiveRMNMF,
+)
+from smrmf._parallel import thread_pool
+from smrmf.kernels.projections import project_l1inf_ball, project_simplex
+from smrmf.metrics import clustering_accuracy
+
+# The columns of the paper's tables, in its order.
+METHODS: dict[str, Callable[[int], Any]] = {
+    "NMF": lambda c: NMFClustering(c, random_state=0),
+    "DS3": lambda c: DS3(n_clusters=c),
+    "GNMF": lambda c: GNMF(c, random_state=0),
+    "RMNMF": lambda c: RMNMF(c, random_state=0),
+    "AMRMF": lambda c: AMRMF(c, random_state=0),
+    "APMF": lambda c: APMF(c, random_state=0),
+    "DPP": lambda c: SelectiveRMNMF(c, selector=KDPP(), random_state=0),
+    "IPM": lambda c: SelectiveRMNMF(c, selector=IPM(), random_state=0),
+    "ESC-FFS": lambda c: ESC(c, random_state=0),
+    "DSMF": lambda c: DeepSemiNMF(c, random_state=0),
+    "SMRMF-Euc": lambda c: SMRMF(c, dissimilarity="euclidean", random_state=0),
+    "SMRMF-NS": lambda c: SMRMF(c, selection=None, random_state=0),
+    "SMRMF": lambda c: SMRMF(c, random_state=0),
+    "f-SMRMF": lambda c: FastSMRMF(c, random_state=0),
+}
+# File name and the paper's name; gordon stands in for OVA_Colon, under its own name.
+DATA_SETS = {
+    "wave": "Wave",
+    "ionosphere": "Ionosphere",
+    "sonar": "Sonar",
+    "movement": "Movement",
+    "musk1": "Musk1",
+    "mfeat-fac": "mfeat-fac",
+    "mfeat-pix": "mfeat-pix",
+    "semeion": "Semeion",
+    "isolet": "ISOLET",
+    "coil-5": "COIL-5",
+    "20-news": "20-news",
+    "orl": "ORL",
+    "gordon": None,
+}
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    result = work()
+    return time.perf_counter() - start, result
+
+
+def run(name: str, method: str, X: Any, y: np.ndarray) -> tuple[float, float, str]:
+    """Fit one method on one data set; return seconds, accuracy and what went wrong, if anything."""
+    model = METHODS[method](len(np.unique(y)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            duration, _ = timed(lambda: model.fit(X))
+        except Exception as error:
+            return np.nan, np.nan, f"{name}, {method}: {type(error).__name__}: {error}"
+    notes = "; ".join(sorted({str(w.message).split(":")[0] for w in caught}))
+    note = f"{name}, {method}: {notes}" if notes else ""
+    return duration, clustering_accuracy(y, model.labels_), note
+
+
+def warm_up() -> None:
+    X, y = make_blobs(60, 5, centers=3, random_state=0)
+    X -= X.min()
+    for method in METHODS:
+        run("", method, X, y)
+
+
+def line(title: str, cells: list[str]) -> str:
+    return f"{title:22s}" + "".join(f"{cell:>10s}" for cell in cells)
+
+
+def run_table(folder: Path, tables: Path, names: list[str], methods: list[str]) -> bool:
+    """Print the tables of seconds and accuracies; tell whether every cell finished."""
+    printed = json.loads(tables.read_text())["tables"]["run_time"]["values"]
+    warm_up()
+    print("seconds, one run at the defaults; in the second line the paper's (other hardware and settings)\n")
+    print(line("", methods))
+    accuracies, notes, total = {}, [], 0.0
+    for name in names:
+        X, y = load(folder, name)
+        results = [run(name, method, X, y) for method in methods]
+        total += float(np.nansum([duration for duration, _, _ in results]))
+        print(line(f"{name} {X.shape[0]} x {X.shape[1]}", [f"{r[0]:.2f}" for r in results]))
+        paper = printed[DATA_SETS[name]] if DATA_SETS[name] else {}
+        stated = ["-" if paper.get(m) is None else f"{paper[m]:.2f}" for m in methods]
+        print(line("", stated), flush=True)
+        accuracies[name] = [accuracy for _, accuracy, _ in results]
+        notes += [note for _, _, note in results if note]
+    print(f"\nall runs together: {total:.0f} s")
+    print("\naccuracy of the same runs (no tuning; labels for scoring only)\n")
+    print(line("", methods))
+    for name, row in accuracies.items():
+        print(line(name, [f"{value:.3f}" for value in row]))
+    print(line("mean", [f"{value:.3f}" for value in np.mean(list(accuracies.values()), axis=0)]))
+    if notes:
+        print("\nwarnings:\n" + "\n".join(f"  {note}" for note in notes))
+    return bool(np.isfinite(list(accuracies.values())).all())
+
+
+def faster(title: str, ours: Callable[[], Any], plain: Callable[[], Any], repeats: int) -> None:
+    """Print the ratio of a plain form's time to ours, with the same answer asserted."""
+    ours()
+    fast = np.median([timed(ours)[0] for _ in range(repeats)])
+    slow = np.median([timed(plain)[0] for _ in range(min(repeats, 3))])
+    same = "same answer" if np.allclose(ours(), plain(), atol=1e-9) else "ANOTHER ANSWER"
+    print(f"{title:62s}{fast:9.4f} s{slow:10.3f} s{slow / fast:8.1f} x   {same}", flush=True)
+
+
+def run_ratios(folder: Path) -> None:
+    """Compare with the plain forms of the tests."""
+    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+    from plain_esc import plain_esc
+    from plain_projections import sorted_l1inf, sorted_simplex
+    from plain_selection import plain_ipm
+
+    X, _ = load(folder, "mfeat-fac")
+    print(f"\n{'against the plain form':62s}{'ours':>11s}{'plain':>12s}{'ratio':>10s}")
+    count = round(0.1 * len(X))
+    ipm = IPM(exemplars=count)
+    faster(
+        f"IPM, {count} of {len(X)} points (mfeat-fac)",
+        lambda: ipm.fit(X).exemplar_indices_,
+        lambda: plain_ipm(X, count),
+        1,
+    )
+    few = 20
+    esc = ESC(10, exemplars=few, random_state=0)
+    first = esc.fit(X).exemplar_indices_[0]
+    faster(
+        f"ESC-FFS, {few} of {len(X)} points (mfeat-fac)",
+        lambda: esc.fit(X).exemplar_indices_,
+        lambda: plain_esc(X, few, first),
+        1,
+    )
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(2000, 2000))
+    with thread_pool(-1) as pool:
+        faster(
+            "simplex projection, 2000 x 2000",
+            lambda: project_simplex(Y, 1.0, pool),
+            lambda: sorted_simplex(Y),
+            7,
+        )
+        faster(
+            "l1,inf ball, 2000 x 2000, radius 200",
+            lambda: project_l1inf_ball(Y, 200.0, None, pool),
+            lambda: sorted_l1inf(Y, 200.0),
+            7,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the data sets")
+    parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
+    parser.add_argument("--sets", nargs="+", default=list(DATA_SETS), choices=DATA_SETS, metavar="SET")
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
+    parser.add_argument("--no-ratios", action="store_true", help="leave out the plain forms")
+    options = parser.parse_args()
+    tables = options.tables or options.data.parent / "paper" / "tables.json"
+    finished = run_table(options.data, tables, options.sets, options.methods)
+    if not options.no_ratios:
+        run_ratios(options.data)
+    if not finished:
+        raise SystemExit("some cells did not finish")
+
+
+if __name__ == "__main__":
+    main()

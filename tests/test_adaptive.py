@@ -1,0 +1,491 @@
+"""AMRMF: the first graph, exact rows of S, a Lagrangian that never rises, and weights in raw units."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import oracle
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.spatial.distance import cdist
+from scipy.stats import ortho_group
+from sklearn.datasets import load_digits, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_estimators import Recorder
+
+from smrmf import _parallel
+from smrmf._parallel import SERIAL
+from smrmf.factorization._affinity import AdaptiveAffinity, ClosedFormAffinity
+from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
+from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.factorization._loop import (
+    least_squares_basis,
+    update_error,
+    update_indicator,
+    update_nonnegative,
+)
+from smrmf.factorization.amrmf import AMRMF
+from smrmf.kernels.graphs import Laplacian, nearest_neighbors
+
+N, K, C = 60, 6, 3
+DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Three overlapping groups of points without negative entries."""
+    X, _ = make_blobs(N, 5, centers=C, cluster_std=3.0, random_state=1)
+    return X - X.min(axis=0)
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(90, 5, centers=4, cluster_std=1.5, random_state=3)
+
+
+def adaptive(X, k=K, beta=1.0, candidates=None):
+    """Return the affinity of AMRMF for some points; usually with twice the neighbours as candidates."""
+    candidates = min(2 * k if candidates is None else candidates, len(X) - 1)
+    neighbors = nearest_neighbors(X, min(candidates + 1, len(X) - 1))
+    distances = EuclideanDissimilarity.from_points(Points.from_data(X, neighbors, k, SERIAL), 2)
+    hoods = Neighborhoods(None, k, "mass")
+    return AdaptiveAffinity(
+        ClosedFormAffinity(RoughnessDissimilarity(distances), hoods, beta, None, candidates)
+    )
+
+
+def scaled_distances(affinity):
+    return affinity.columns.dissimilarity.dense().astype(float)
+
+
+def gammas(d, k):
+    """Return CAN's gamma of every point, (5.2), from all squared distances."""
+    near = np.sort(np.where(np.eye(len(d), dtype=bool), np.inf, d), axis=1)
+    return (k * near[:, k] - near[:, :k].sum(axis=1)) / 2
+
+
+def rows_by_sorting(costs, alpha):
+    """Minimise ``c's + alpha ||s||^2`` over the simplex without s_ii, all rows, by sorting."""
+    n = len(costs)
+    S = np.zeros((n, n))
+    for i in range(n):
+        others = np.arange(n) != i
+        v = -costs[i, others] / (2 * alpha)
+        u = np.sort(v)[::-1]
+        excess = np.cumsum(u) - 1
+        r = np.flatnonzero(u * np.arange(1, n) > excess)[-1]
+        S[i, others] = np.maximum(v - excess[r] / (r + 1), 0)
+    return S
+
+
+def roughness(G, H):
+    """Return the coefficient of s_ij in tr(G' L_S H), from the differences of all pairs."""
+    return np.einsum("ijq,ijq->ij", G[:, None] - G[None], H[:, None] - H[None]) / 2
+
+
+# The graph
+
+
+@pytest.mark.parametrize("k", [1, 3, 12])
+@DTYPES
+def test_the_first_graph_is_that_of_can(points, k, dtype):
+    affinity = adaptive(points.astype(dtype), k)
+    S = affinity.representation(affinity.init()).toarray()
+    d = cdist(points, points, "sqeuclidean")
+    near = np.sort(np.where(np.eye(N, dtype=bool), np.inf, d), axis=1)
+    expected = np.maximum(near[:, k, None] - d, 0) / (2 * gammas(d, k))[:, None]
+    np.fill_diagonal(expected, 0)
+    np.testing.assert_array_equal((S > 0).sum(axis=1), k)
+    np.testing.assert_allclose(S, expected, atol=1e-10 if dtype is np.float64 else 1e-4)
+    np.testing.assert_allclose(S.sum(axis=1), 1, rtol=1e-5)
+
+
+def test_the_first_graph_of_tied_points_is_finite():
+    grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
+    for X, k in ((grid, 4), (np.repeat(grid[:6], 4, axis=0), 3), (grid[:6], 5), (np.ones((9, 2)), 3)):
+        affinity = adaptive(X, k)
+        S = affinity.representation(affinity.init()).toarray()
+        np.testing.assert_allclose(S.sum(axis=1), 1)
+        assert S.min() >= 0
+        assert (S.diagonal() == 0).all()
+
+
+def test_alpha_is_the_mean_of_all_gammas(points):
+    affinity = adaptive(points)
+    state = affinity.init()
+    expected = gammas(scaled_distances(affinity), K).mean()
+    np.testing.assert_allclose(state.delta, 2 * expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("ratio", [0.01, 1.0, 50.0, 5000.0])
+@pytest.mark.parametrize("gap", [0.0, 0.1, 3.0])
+@DTYPES
+def test_every_row_of_s_solves_its_problem(points, ratio, gap, dtype):
+    rng = np.random.default_rng(2)
+    G = ortho_group.rvs(N, random_state=3)[:, :C]
+    H = np.maximum(G + gap * rng.normal(size=G.shape) / np.sqrt(N), 0) if gap else G
+    affinity = adaptive(points.astype(dtype), beta=2.0)
+    state = affinity.update(affinity.init(), G.astype(dtype), H.astype(dtype), 2.0 * ratio, 1.0)
+    costs = scaled_distances(affinity) + ratio * roughness(G, H)
+    expected = rows_by_sorting(costs, state.delta.mean().astype(float) / 2)
+    S = affinity.representation(state).toarray()
+    tol = 1e-9 if dtype is np.float64 else 1e-3
+    np.testing.assert_allclose(S, expected, atol=tol)
+    assert state.certified == N
+
+
+def test_without_a_manifold_term_the_rows_still_have_the_common_alpha(points):
+    affinity = adaptive(points)
+    G = ortho_group.rvs(N, random_state=3)[:, :C]
+    state = affinity.update(affinity.init(), G, G, 0.0, 1.0)
+    expected = rows_by_sorting(scaled_distances(affinity), state.delta[0] / 2)
+    np.testing.assert_allclose(affinity.representation(state).toarray(), expected, atol=1e-9)
+
+
+def test_a_vanishing_manifold_weight_is_none(points):
+    # S does not depend on G any more, and must not jump.
+    none, little = (
+        AMRMF(C, manifold_weight=weight, selection_weight=1.0, random_state=0).fit(points)
+        for weight in (0, 1e-12)
+    )
+    np.testing.assert_allclose(none.representation_.toarray(), little.representation_.toarray(), atol=1e-6)
+
+
+def test_rows_are_the_same_from_short_lists_and_from_long_ones(points):
+    G = ortho_group.rvs(N, random_state=3)[:, :C]
+    H = np.maximum(G, 0)
+    affinities = [adaptive(points, candidates=size) for size in (K + 1, N - 1)]
+    one, two = (a.representation(a.update(a.init(), G, H, 100.0, 1.0)).toarray() for a in affinities)
+    np.testing.assert_allclose(one, two, atol=1e-12)
+
+
+def test_the_value_is_its_term_of_the_objective(points):
+    affinity = adaptive(points, beta=3.0)
+    G = ortho_group.rvs(N, random_state=3)[:, :C]
+    state = affinity.update(affinity.init(), G, np.maximum(G, 0), 30.0, 1.0)
+    S, d = affinity.representation(state).toarray(), scaled_distances(affinity)
+    alpha = gammas(d, K).mean()
+    assert affinity.value(state) == pytest.approx(3.0 * np.sum(d * S + alpha * S**2))
+
+
+def test_all_of_s_is_the_graph(points):
+    affinity = adaptive(points)
+    S = affinity.representation(affinity.init()).toarray()
+    np.testing.assert_allclose(affinity.graph(affinity.init()).toarray(), (S + S.T) / 2)
+
+
+latent = arrays(float, (5, 2), elements=st.floats(-3, 3, allow_subnormal=False))
+
+
+@given(latent, latent)
+def test_the_latent_floor_is_below_all_latent_terms(G, H):
+    affinity = adaptive(np.random.default_rng(0).normal(size=(5, 2)), 2)
+    assert roughness(G, H).min() >= affinity.columns.dissimilarity.latent_floor(G, H) - 1e-12
+
+
+# The iteration
+
+
+def lagrangian(X, E, F, G, H, S, L1, L2, lam, beta, alpha, d, mu):
+    """Evaluate the whole augmented Lagrangian, points as rows, in plain NumPy."""
+    W = (S + S.T) / 2
+    L = np.diag(W.sum(axis=1)) - W
+    value = np.linalg.norm(E, axis=1).sum() + lam * np.trace(G.T @ L @ H)
+    value += beta * np.sum(d * S + alpha * S**2)
+    value += mu / 2 * np.sum((X - G @ F - E + L1 / mu) ** 2)
+    return value + mu / 2 * np.sum((G - H + L2 / mu) ** 2)
+
+
+@pytest.mark.parametrize("lam", [0.1, 5.0, 500.0])
+@pytest.mark.parametrize("mu", [0.01, 1.0, 100.0])
+def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
+    X = points / np.linalg.norm(points, axis=1, keepdims=True)
+    beta, rho = 0.7, 1.05
+    affinity = adaptive(X, beta=beta)
+    d = scaled_distances(affinity)
+    state = affinity.init()
+    alpha = gammas(d, K).mean()
+    rng = np.random.default_rng(4)
+    G, H = ortho_group.rvs(N, random_state=5)[:, :C], rng.random((N, C))
+    F, E = rng.normal(size=(C, X.shape[1])), np.zeros_like(X)
+    L1, L2 = np.zeros_like(X), np.zeros_like(G)
+
+    def value():
+        S = affinity.representation(state).toarray()
+        return lagrangian(X, E, F, G, H, S, L1, L2, lam, beta, alpha, d, mu)
+
+    for _ in range(40):
+        values = [value()]
+        L = Laplacian(affinity.graph(state))
+        Y = G @ F
+        update_error(X, Y, L1, mu, E, Y, SERIAL)
+        values.append(value())
+        F = least_squares_basis(G, Y, SERIAL)
+        values.append(value())
+        H = update_nonnegative(G, L @ G, L2, lam, mu)
+        values.append(value())
+        G = update_indicator(H, L @ H, L2, Y, F, lam, mu, SERIAL)
+        values.append(value())
+        state = affinity.update(state, G, H, lam, mu)
+        values.append(value())
+        rises = np.diff(values)
+        assert (rises <= 1e-7 * np.abs(values[0])).all(), rises
+        L1 += mu * (X - G @ F - E)
+        L2 += mu * (G - H)
+        mu *= rho
+
+
+class PlainAdaptive:
+    """S of AMRMF as a learner of the oracle: Z is S transposed, on plain squared distances."""
+
+    def __init__(self, X, k, beta):
+        self.beta, self.D = beta, oracle.squared(X, X)
+        own = gammas(self.D, k)
+        self.alpha = own.mean()
+        self.Z = np.stack([rows_by_sorting(self.D, gamma)[i] for i, gamma in enumerate(own)], axis=1)
+
+    def update(self, G, H, lam, mu):
+        self.Z = rows_by_sorting(self.D + lam / self.beta * roughness(G, H), self.alpha).T
+
+    def value(self):
+        return self.beta * np.sum(self.D * self.Z + self.alpha * self.Z**2)
+
+
+@pytest.mark.parametrize(("lam", "beta"), [(0.1, 0.05), (2.0, 0.001)])
+@pytest.mark.parametrize("iterations", [1, 20, 60])
+def test_amrmf_follows_the_plain_iteration(points, lam, beta, iterations):
+    X = points / np.linalg.norm(points, axis=1, keepdims=True)
+    start = np.random.default_rng(0).uniform(0.1, 1, (N, C))
+    learner = PlainAdaptive(X.T, K, beta)
+    # As many exemplars and neighbours as points: all of Z is the graph.
+    history, F, G, _ = oracle.algorithm_1(X.T, start, learner, N, N, lam, 0.1, 1.05, iterations)
+    weights = {"manifold_weight": lam, "selection_weight": beta, "penalty": 0.1, "penalty_growth": 1.05}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = AMRMF(C, n_neighbors=K, init=start, max_iter=iterations, tol=0, **weights).fit(X)
+    np.testing.assert_allclose(model.objective_history_, history, rtol=1e-6)
+    np.testing.assert_allclose(model.embedding_, G, atol=1e-5)
+    np.testing.assert_allclose(model.components_, F.T, atol=1e-5)
+    np.testing.assert_allclose(model.representation_.toarray(), learner.Z, atol=1e-5)
+
+
+def test_the_graph_adapts_to_the_clusters(points):
+    first, later = (
+        AMRMF(C, manifold_weight=weight, selection_weight=0.01, random_state=0).fit(points)
+        for weight in (0.01, 100)
+    )
+    inside = []
+    for model in (first, later):
+        same = model.labels_[:, None] == model.labels_[None, :]
+        inside.append((model.affinity_.toarray() * same).sum() / N)
+    assert inside[1] > inside[0] + 0.01
+    assert inside[1] > 0.99
+
+
+# Units
+
+
+def raw_objective(model, X, lam, beta, k):
+    """Evaluate the objective of a fit in the units of the data, from its fitted attributes alone."""
+    S, G = model.representation_.toarray().T, model.embedding_
+    d = cdist(X, X, "sqeuclidean")
+    loss = np.linalg.norm(X - G @ model.components_, axis=1).sum()
+    rough = (S * cdist(G, G, "sqeuclidean")).sum() / 2
+    return loss + lam * rough + beta * np.sum(d * S + gammas(d, k).mean() * S**2)
+
+
+@pytest.mark.filterwarnings("ignore:AMRMF did not converge")  # which does not matter here
+@pytest.mark.parametrize("penalty", ["auto", 0.1])
+@pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
+def test_given_weights_are_those_of_the_objective_in_raw_units(points, penalty, unit):
+    X = points * unit
+    lam, beta = 2.0 * unit, 0.02 / unit
+    options = {"penalty": penalty if penalty == "auto" else penalty / unit, "max_iter": 60, "random_state": 0}
+    model = AMRMF(C, n_neighbors=K, manifold_weight=lam, selection_weight=beta, **options).fit(X)
+    assert model.objective_ == pytest.approx(raw_objective(model, X, lam, beta, K), rel=1e-8)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e90])
+def test_weights_in_raw_units_change_with_the_unit(points, unit):
+    plain, scaled = (
+        AMRMF(C, manifold_weight=2.0 * factor, selection_weight=0.02 / factor, random_state=0).fit(
+            points * factor
+        )
+        for factor in (1.0, unit)
+    )
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_allclose(scaled.embedding_, plain.embedding_, atol=1e-6)
+    np.testing.assert_allclose(scaled.representation_.toarray(), plain.representation_.toarray(), atol=1e-6)
+    np.testing.assert_allclose(scaled.objective_ / unit, plain.objective_, rtol=1e-6)
+    other = AMRMF(C, manifold_weight=2.0 * unit, selection_weight=2e3 / unit, random_state=0).fit(
+        points * unit
+    )
+    assert np.abs(other.representation_.toarray() - plain.representation_.toarray()).max() > 1e-3
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
+def test_automatic_weights_do_not_depend_on_the_unit(blobs, unit):
+    X, _ = blobs
+    plain, scaled = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X * unit)
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_allclose(scaled.components_ / unit, plain.components_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scaled.objective_ / unit, plain.objective_, rtol=1e-4)
+    np.testing.assert_array_equal(scaled.predict(X * unit), plain.labels_)
+
+
+def test_the_origin_does_not_matter(blobs):
+    X, _ = blobs
+    plain, moved = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X + 1e5)
+    np.testing.assert_array_equal(moved.labels_, plain.labels_)
+    np.testing.assert_allclose(moved.representation_.toarray(), plain.representation_.toarray(), atol=1e-2)
+
+
+# What a fit gives
+
+
+def test_constraints_hold_at_the_end(points):
+    model = AMRMF(C, random_state=0).fit(points)
+    G, S = model.embedding_, model.representation_.toarray().T
+    assert model.converged_
+    np.testing.assert_allclose(G.T @ G, np.eye(C), atol=1e-8)
+    assert G.min() > -1e-2 * np.abs(G).max()
+    np.testing.assert_allclose(S.sum(axis=1), 1, atol=1e-8)
+    assert S.min() >= 0
+    assert (S.diagonal() == 0).all()
+    np.testing.assert_allclose(model.affinity_.toarray(), (S + S.T) / 2, atol=1e-12)
+    assert len(model.objective_history_) == model.n_iter_
+    assert model.exemplar_indices_.shape == model.exemplar_scores_.shape == (6,)
+
+
+@pytest.mark.parametrize("init", ["spectral", "nndsvd", "kmeans"])
+def test_every_named_start_finds_separate_blobs(init):
+    X, y = make_blobs(90, 4, centers=3, cluster_std=0.3, random_state=0)
+    model = AMRMF(3, init=init, random_state=0).fit(X - X.min(axis=0))
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+
+
+@pytest.mark.parametrize("loader", [load_wine, lambda: load_digits(n_class=3)], ids=["wine", "digits"])
+def test_the_papers_settings_run(loader):
+    data = loader()
+    X = data.data[:, np.ptp(data.data, axis=0) > 0]
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    X = np.unique(X / np.linalg.norm(X, axis=1, keepdims=True), axis=0)[::3]
+    settings = AMRMF.paper_settings()
+    assert settings["n_neighbors"] == "sqrt"
+    assert settings["init"] == "nndsvd"
+    assert settings["penalty"] == 0.1
+    model = AMRMF(3, **settings, random_state=0).fit(X)
+    assert model.converged_
+    assert model.objective_ == pytest.approx(
+        raw_objective(model, X, 0.1, 1.0, int(np.sqrt(len(X)))), rel=1e-8
+    )
+
+
+def test_predict_and_transform_reproduce_the_training_result(blobs):
+    X, _ = blobs
+    model = AMRMF(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
+
+
+def test_single_precision_stays_single(blobs):
+    X, _ = blobs
+    wide, narrow = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X.astype(np.float32))
+    for name in ("embedding_", "components_", "representation_", "affinity_"):
+        assert getattr(narrow, name).dtype == np.float32, name
+    assert adjusted_rand_score(wide.labels_, narrow.labels_) > 0.98
+
+
+def test_sparse_input_gives_the_dense_result(blobs):
+    X = np.where(np.abs(blobs[0]) > 4, blobs[0], 0)
+    dense, sparse = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(sp.csr_array(X))
+    np.testing.assert_allclose(dense.embedding_, sparse.embedding_, atol=1e-10)
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
+    X, _ = make_blobs(400, 30, centers=5, cluster_std=6.0, random_state=0)
+    one, two = (AMRMF(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
+    for name in ("labels_", "embedding_", "components_", "exemplar_indices_", "objective_history_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+
+
+def test_permuting_the_points_permutes_the_result(points):
+    order = np.random.default_rng(5).permutation(N)
+    start = np.random.default_rng(6).uniform(0.1, 1, (N, C))
+    options = {"manifold_weight": 2.0, "selection_weight": 0.02, "penalty": 0.1, "max_iter": 20, "tol": 0}
+    one = AMRMF(C, init=start, **options).fit(points)
+    two = AMRMF(C, init=start[order], **options).fit(points[order])
+    np.testing.assert_allclose(two.embedding_, one.embedding_[order], atol=1e-7)
+
+
+def test_callbacks_see_every_iteration_and_may_stop(blobs):
+    X, _ = blobs
+    recorder = Recorder()
+    model = AMRMF(4, random_state=0).set_callbacks(recorder).fit(X)
+    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
+    np.testing.assert_array_equal(recorder.labels, model.labels_)
+    stopped = AMRMF(4, random_state=0, tol=0).set_callbacks(Recorder(stop_after=5)).fit(X)
+    assert stopped.n_iter_ == 5
+
+
+def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs):
+    X, _ = blobs
+    model = AMRMF(4, random_state=0).fit(X)
+    before = model.labels_
+    with pytest.raises(KeyboardInterrupt):
+        model.set_params(tol=0).set_callbacks(Recorder(interrupt_after=2)).fit(X[:60] * 2)
+    assert model.labels_ is before
+
+
+def test_too_few_iterations_are_said_where_fit_was_called(blobs):
+    with pytest.warns(ConvergenceWarning, match="AMRMF did not converge in max_iter=1") as said:
+        AMRMF(4, max_iter=1, random_state=0, init="kmeans", penalty=1e-3).fit(blobs[0])
+    assert {warning.filename for warning in said} == {__file__}
+
+
+@pytest.mark.parametrize("weight", [0, 0.0, -1.0, np.inf, "big", None])
+def test_a_selection_weight_that_cannot_be_is_refused(points, weight):
+    with pytest.raises(ValueError, match=f"selection_weight={weight!r} is not valid.*'auto'"):
+        AMRMF(C, selection_weight=weight).fit(points)
+
+
+DATA = np.random.default_rng(0).normal(size=(30, 4))
+ODD = {
+    "constant": np.ones((20, 3)),
+    "all zero": np.zeros((20, 3)),
+    "all zero, many features": np.zeros((20, 40)),
+    "one feature": np.linspace(0, 1, 25)[:, None],
+    "duplicates": np.repeat(DATA[:8], 5, axis=0),
+    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
+    "as many points as clusters": DATA[:3],
+    "far from the origin": DATA + 1e6,
+    "one huge outlier": np.vstack([DATA, [[1e9, 0, 0, 0]]]),
+    "wide": np.random.default_rng(1).normal(size=(12, 400)),
+    "tiny": DATA * 1e-300,
+    "boolean": DATA > 0,
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*clusters came out empty")
+@pytest.mark.parametrize("name", ODD)
+def test_odd_data_work(name):
+    data = ODD[name]
+    model = AMRMF(3, random_state=0).fit(data)
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(3))
+    for attribute in ("embedding_", "components_", "objective_history_", "exemplar_scores_"):
+        assert np.isfinite(getattr(model, attribute)).all(), attribute
+    np.testing.assert_allclose(model.representation_.sum(axis=0), 1)
+    assert np.isfinite(model.transform(data)).all()
+
+
+# The checks are about the interface, and need not wait for the last digits.
+@parametrize_with_checks([AMRMF(tol=1e-2)])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

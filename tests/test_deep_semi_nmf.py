@@ -1,0 +1,458 @@
+"""Deep semi-NMF: updates that descend, the printed fine-tuning, starts, layer sizes and odd data."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.linalg
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.spatial.distance import cdist
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_estimators import Recorder
+
+from smrmf import _parallel
+from smrmf._parallel import SERIAL
+from smrmf.factorization._alternating import SemiNonnegative, squared_norm_of
+from smrmf.factorization.deep_semi_nmf import DeepSemiNMF, layer_sizes, semi_nmf, singular_start
+
+# Few distinct points give fewer clusters, which the estimator says.
+MAY_BE_FEWER = pytest.mark.filterwarnings("ignore:.*clusters were found")
+# An error on its way to zero never settles relative to itself.
+TO_ZERO = pytest.mark.filterwarnings("ignore:DeepSemiNMF did not converge")
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Four groups of points of any sign."""
+    return make_blobs(80, 24, centers=4, cluster_std=4.0, random_state=3)
+
+
+def normal(seed, *shape):
+    return np.random.default_rng(seed).normal(size=shape)
+
+
+def best_error(X, rank):
+    """Return the squared error of the best approximation of that rank."""
+    return np.sum(np.linalg.svd(X.astype(float), compute_uv=False)[rank:] ** 2)
+
+
+def error_of(X, G):
+    """Return the squared error of the best basis for G."""
+    return np.sum((X - G @ np.linalg.lstsq(G, X, rcond=None)[0]) ** 2)
+
+
+def refused(model, data, *words):
+    """Fit, expect one sentence with these words, and no trace on the estimator."""
+    before = set(vars(model))
+    with pytest.raises(ValueError) as raised:  # noqa: PT011
+        model.fit(data)
+    message = str(raised.value)
+    assert message.count("\n") == 0
+    for word in words:
+        assert word in message, message
+    assert set(vars(model)) == before
+
+
+# The updates
+
+
+tables = arrays(
+    float,
+    array_shapes(min_dims=2, max_dims=2, min_side=2, max_side=8),
+    elements=st.one_of(st.integers(-2, 2).map(float), st.floats(-10, 10, allow_subnormal=False)),
+)
+
+
+@given(tables, st.integers(1, 4), st.sampled_from(["random", "singular"]), st.integers(0, 2**16))
+def test_no_update_raises_the_error(X, rank, start, seed):
+    X = X / max(np.sqrt((X**2).sum() / len(X)), 1e-3)
+    rank = min(rank, *X.shape)
+    method = SemiNonnegative(X, squared_norm_of(X), SERIAL)
+    G = singular_start(X, rank)
+    if start == "random":
+        G = np.random.default_rng(seed).uniform(0.1, 1, G.shape)
+    slack = 1e-9 * max(squared_norm_of(X), 1)
+    factors = method.start(G)
+    for _ in range(12):
+        before = factors
+        factors = method.update(before)
+        assert factors.G.min() >= 0
+        of_start = np.sum((X - before.G @ before.F) ** 2)
+        of_code = np.sum((X - factors.G @ before.F) ** 2)
+        of_both = np.sum((X - factors.G @ factors.F) ** 2)
+        assert of_code <= of_start + slack
+        assert of_both <= of_code + slack
+        assert method.objective(factors) == pytest.approx(of_both, abs=slack)
+
+
+@pytest.mark.parametrize("shape", [(60, 20), (15, 40), (30, 30)], ids=str)
+@pytest.mark.parametrize("sign", ["any", "positive"])
+def test_the_fine_tuning_is_that_of_two_layers(shape, sign):
+    X = normal(0, *shape) if sign == "any" else np.random.default_rng(0).random(shape)
+    X /= np.sqrt((X**2).sum() / len(X))
+    first = semi_nmf(X, 10, SERIAL, 40, 0)
+    second = semi_nmf(first.factors.G, 4, SERIAL, 40, 0)
+    start = second.factors.G
+    # As printed: points are columns, two features Z and one code H that counts.
+    A, H = X.T, start.T
+    Z2 = second.factors.F.T
+    for iterations in range(1, 7):
+        Z1 = A @ scipy.linalg.pinv(Z2 @ H)
+        Z2 = scipy.linalg.pinv(Z1) @ A @ scipy.linalg.pinv(H)
+        Psi = Z1 @ Z2
+        P, Q = Psi.T @ A, Psi.T @ Psi
+        up, down = np.maximum(P, 0) + np.maximum(-Q, 0) @ H, np.maximum(-P, 0) + np.maximum(Q, 0) @ H
+        H = H * np.sqrt(up / np.maximum(down, 1e-10))
+        tuned = semi_nmf(X, start, SERIAL, iterations, 0)
+        np.testing.assert_allclose(tuned.factors.G.T, H, rtol=1e-7, atol=1e-9 * H.max())
+    # The features in the end are those of the next step.
+    Psi = A @ scipy.linalg.pinv(H)
+    np.testing.assert_allclose(tuned.factors.F.T, Psi, rtol=1e-6, atol=1e-6 * np.abs(Psi).max())
+
+
+def test_the_estimator_runs_these_steps(blobs):
+    X = blobs[0]
+    scale = np.sqrt((X**2).sum() / len(X))
+    first = semi_nmf(X / scale, 9, SERIAL, 30, 0)
+    second = semi_nmf(first.factors.G, 5, SERIAL, 30, 0)
+    tuned = semi_nmf(X / scale, second.factors.G, SERIAL, 30, 0)
+    model = DeepSemiNMF(4, layers=(9, 5), max_iter=30, tol=0, random_state=0).fit(X)
+    np.testing.assert_allclose(model.embedding_, tuned.factors.G, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(model.objective_history_, tuned.history, rtol=1e-9)
+
+
+@pytest.mark.parametrize("digits", [False, True])
+def test_no_iteration_raises_the_objective(blobs, digits):
+    X = load_digits(n_class=3).data if digits else blobs[0]
+    model = DeepSemiNMF(3, max_iter=100, tol=0, n_init=1, random_state=0).fit(X)
+    assert model.n_iter_ == 100
+    assert (np.diff(model.objective_history_) <= 1e-11 * len(X)).all()
+
+
+@pytest.mark.filterwarnings("ignore:DeepSemiNMF did not converge")
+@pytest.mark.parametrize("iterations", [1, 3, 1000])
+def test_the_objective_is_that_of_the_result(blobs, iterations):
+    X = blobs[0]
+    model = DeepSemiNMF(4, max_iter=iterations, random_state=0).fit(X)
+    squared = (X**2).sum() / len(X)
+    rebuilt = model.inverse_transform(model.embedding_)
+    assert model.objective_ == pytest.approx(np.sum((X - rebuilt) ** 2) / squared, rel=1e-6)
+    assert model.objective_ == model.objective_history_[-1]
+    assert model.n_iter_ == len(model.objective_history_) <= iterations
+
+
+def test_the_error_comes_near_the_best_of_its_rank():
+    X = load_digits(n_class=5).data
+    model = DeepSemiNMF(5, random_state=0).fit(X)
+    error = np.sum((X - model.inverse_transform(model.embedding_)) ** 2)
+    assert error >= best_error(X, 10) * (1 - 1e-9)
+    assert error <= best_error(X, 10) * 1.05
+
+
+# The start
+
+
+@pytest.mark.parametrize("rank", [1, 3, 8])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_start_of_positive_data_is_as_good_as_the_svd(rank, dtype):
+    X = np.random.default_rng(0).random((40, 15)).astype(dtype)
+    G = singular_start(X, rank)
+    assert G.dtype == dtype
+    assert G.min() >= 0
+    assert G.shape == (40, rank)
+    left = np.linalg.svd(X.astype(float), full_matrices=False)[0][:, :rank]
+    tol = 1e-9 if dtype is np.float64 else 1e-4
+    np.testing.assert_allclose(left @ (left.T @ G), G, atol=tol)
+    assert np.linalg.matrix_rank(G.astype(float)) == rank
+
+
+def with_rows(X, rows, factor):
+    X = X.copy()
+    X[rows] *= factor
+    return X
+
+
+POSITIVE = np.random.default_rng(1).random((40, 15))
+
+
+@pytest.mark.parametrize(
+    "X",
+    [with_rows(POSITIVE, slice(5), 1e-3), with_rows(POSITIVE, slice(5), 0), np.round(POSITIVE * 0.7)],
+    ids=["short points", "zero points", "counts"],
+)
+def test_short_or_empty_points_do_not_spoil_the_start(X):
+    assert error_of(X, singular_start(X, 5)) <= best_error(X, 5) * (1 + 1e-3)
+
+
+@given(tables, st.integers(1, 8))
+def test_the_start_is_never_negative(X, rank):
+    G = singular_start(X, rank)
+    assert np.isfinite(G).all()
+    assert G.min() >= 0
+    assert G.shape == (len(X), min(rank, *X.shape))
+
+
+def test_the_start_of_separate_blocks_is_not_negative():
+    rng = np.random.default_rng(2)
+    X = scipy.linalg.block_diag(rng.random((20, 8)), rng.random((15, 9)) * 3)
+    for rank in (1, 2, 6, 17):
+        G = singular_start(X, rank)
+        assert G.min() >= 0
+        assert np.isfinite(G).all()
+        # Every point has a part in it, or multiplicative updates would never give it one.
+        assert rank == 1 or (G.sum(axis=1) > 0).all()
+
+
+# Layers
+
+
+@pytest.mark.parametrize(
+    ("n", "m", "c", "expected"),
+    [
+        (1000, 400, 5, (200, 20)),
+        (1000, 400, 3, (200, 20)),
+        (1000, 400, 15, (200, 30)),
+        (1000, 20, 3, (10, 6)),
+        (1000, 20, 8, (10, 10)),  # never more than the layer before
+        (30, 400, 4, (30, 8)),  # never more than the points
+        (5, 4000, 4, (5, 5)),
+        (50, 1, 3, (1, 1)),
+        (50, 2, 3, (1, 1)),
+        (2, 2, 2, (1, 1)),
+    ],
+    ids=str,
+)
+def test_automatic_layers_are_the_papers_clamped(n, m, c, expected):
+    assert layer_sizes("auto", n, m, c) == expected
+
+
+@pytest.mark.parametrize(
+    "layers",
+    [(5, 6), (25, 3), (0, 0), (3, 0), (4,), (4, 3, 2), (4.0, 2), (True, 1), ("4", "2"), "deep", 4, None],
+)
+def test_wrong_layers_are_refused(blobs, layers):
+    refused(DeepSemiNMF(4, layers=layers), blobs[0], f"layers={layers!r}", "'auto'")
+
+
+def test_layers_larger_than_the_points_are_refused(blobs):
+    refused(DeepSemiNMF(2, layers=(11, 3)), blobs[0][:10], "layers=(11, 3)", "=10")
+
+
+@pytest.mark.parametrize("layers", [(6, 4), [6, 4], (np.int64(6), np.int32(4)), (24, 24), (1, 1)], ids=str)
+def test_given_layers_are_used(blobs, layers):
+    model = DeepSemiNMF(4, layers=layers, random_state=0, tol=1e-2).fit(blobs[0])
+    first, second = layers
+    assert model.embedding_.shape == (80, second)
+    assert model.components_.shape == (second, 24)
+    assert [Z.shape for Z in model.layer_components_] == [(first, 24), (second, first)]
+
+
+@pytest.mark.parametrize("layers", ["auto", (20, 3), (5, 5)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_product_of_the_layers_is_the_components(blobs, layers, dtype):
+    model = DeepSemiNMF(4, layers=layers, random_state=0).fit(blobs[0].astype(dtype))
+    Z1, Z2 = model.layer_components_
+    tol = 1e-4 if dtype is np.float32 else 1e-10
+    np.testing.assert_allclose(Z2 @ Z1, model.components_, atol=tol * np.abs(model.components_).max())
+
+
+@TO_ZERO
+@MAY_BE_FEWER
+@pytest.mark.parametrize("rank", [1, 2, 4])
+@pytest.mark.parametrize("sign", [1, -1], ids=["positive", "any sign"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_the_product_of_the_layers_is_the_components_of_low_rank_data(rank, sign, dtype):
+    rng = np.random.default_rng(4)
+    X = (rng.uniform(min(sign, 0), 1, (40, rank)) @ rng.random((rank, 20))).astype(dtype)
+    model = DeepSemiNMF(3, random_state=0).fit(X)
+    Z1, Z2 = model.layer_components_
+    assert np.isfinite(Z1).all()
+    tol = 1e-3 if dtype is np.float32 else 1e-8
+    size = np.abs(model.components_).max()
+    np.testing.assert_allclose(Z2 @ Z1, model.components_, atol=tol * size)
+    rebuilt = model.inverse_transform(model.embedding_)
+    assert np.linalg.norm(rebuilt - X) <= 1e-2 * np.linalg.norm(X)
+
+
+# What a fit gives
+
+
+def test_the_code_is_not_negative_and_clusters():
+    X, y = make_blobs(80, 24, centers=4, cluster_std=0.5, random_state=3)
+    model = DeepSemiNMF(4, random_state=0).fit(X)
+    assert model.embedding_.min() >= 0
+    assert model.components_.min() < 0
+    assert model.converged_
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(4))
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    G = model.embedding_
+    centers = np.stack([G[model.labels_ == label].mean(axis=0) for label in range(4)])
+    np.testing.assert_array_equal(cdist(G, centers).argmin(axis=1), model.labels_)
+
+
+def test_only_kmeans_depends_on_the_seed(blobs):
+    models = [DeepSemiNMF(4, random_state=seed).fit(blobs[0]) for seed in (0, 1, 1)]
+    for name in ("embedding_", "components_", "objective_history_"):
+        np.testing.assert_array_equal(getattr(models[0], name), getattr(models[1], name))
+    np.testing.assert_array_equal(models[1].labels_, models[2].labels_)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
+@pytest.mark.parametrize("sign", ["any", "positive"])
+def test_the_unit_of_the_data_does_not_matter(blobs, unit, sign):
+    X = blobs[0] if sign == "any" else np.abs(blobs[0])
+    plain, scaled = (DeepSemiNMF(4, random_state=0).fit(X * factor) for factor in (1, unit))
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_allclose(scaled.embedding_, plain.embedding_, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(scaled.components_ / unit, plain.components_, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(scaled.objective_, plain.objective_, rtol=1e-6)
+    Z1, Z2 = scaled.layer_components_
+    np.testing.assert_allclose(Z2 @ Z1, scaled.components_, rtol=1e-5, atol=1e-5 * unit)
+    np.testing.assert_array_equal(scaled.predict(X * unit), plain.labels_)
+
+
+@pytest.mark.parametrize("sign", ["any", "positive"])
+def test_rounding_does_not_decide_the_result(blobs, sign):
+    X = blobs[0] if sign == "any" else np.abs(blobs[0])
+    one, two = (DeepSemiNMF(4, random_state=0).fit(X * factor) for factor in (1, 1 + 1e-12))
+    np.testing.assert_allclose(two.embedding_, one.embedding_, atol=1e-3 * one.embedding_.max())
+
+
+@pytest.mark.parametrize("positive", [False, True])
+def test_single_precision_stays_single(blobs, positive):
+    X = np.abs(blobs[0]) if positive else blobs[0]
+    wide, narrow = (DeepSemiNMF(4, random_state=0).fit(X.astype(dtype)) for dtype in (float, np.float32))
+    for name in ("embedding_", "components_"):
+        assert getattr(narrow, name).dtype == np.float32, name
+    assert all(Z.dtype == np.float32 for Z in narrow.layer_components_)
+    assert narrow.transform(X.astype(np.float32)).dtype == np.float32
+    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-2)
+
+
+@pytest.mark.parametrize("spread", [1.0, 1e-2])
+def test_single_precision_reports_no_error_below_the_best(spread):
+    # Points that vary little are almost of rank one, and little error is left to measure.
+    X = (1 + spread * np.random.default_rng(0).random((300, 20))).astype(np.float32)
+    model = DeepSemiNMF(3, random_state=0).fit(X)
+    squared = np.sum(X.astype(float) ** 2) / len(X)
+    assert model.objective_ >= best_error(X, 6) / squared * (1 - 1e-2)
+    assert model.objective_ <= best_error(X, 6) / squared * 1.5
+
+
+def test_sparse_data_give_the_dense_result(blobs):
+    X = np.where(np.abs(blobs[0]) > 4, blobs[0], 0)
+    dense, sparse = (DeepSemiNMF(4, random_state=0).fit(make(X)) for make in (np.asarray, sp.csr_array))
+    np.testing.assert_allclose(sparse.embedding_, dense.embedding_)
+    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), dense.labels_)
+
+
+def test_more_features_than_points_can_be_turned(blobs):
+    # The factorisation sees lengths and angles only.
+    X = np.hstack([normal(1, 30, 5) * 3, np.zeros((30, 75))])
+    turn = np.linalg.qr(normal(2, 80, 80))[0]
+    one, two = (DeepSemiNMF(3, layers=(5, 4), random_state=0).fit(data) for data in (X, X @ turn))
+    np.testing.assert_allclose(two.embedding_, one.embedding_, rtol=1e-5, atol=1e-7)
+    np.testing.assert_allclose(two.components_ @ turn.T, one.components_, atol=1e-5)
+
+
+def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
+    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
+    X = normal(0, 500, 30)
+    one, two = (DeepSemiNMF(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
+    for name in ("labels_", "embedding_", "components_", "objective_history_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+
+
+def test_predict_and_transform_reproduce_the_training_result(blobs):
+    X = blobs[0]
+    model = DeepSemiNMF(4, random_state=0).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
+    assert list(model.get_feature_names_out()) == [f"deepseminmf{i}" for i in range(8)]
+
+
+def test_too_few_iterations_are_said_where_fit_was_called(blobs):
+    with pytest.warns(ConvergenceWarning, match="DeepSemiNMF did not converge in max_iter=2") as said:
+        DeepSemiNMF(4, max_iter=2, random_state=0).fit(blobs[0])
+    assert said[0].filename == __file__
+
+
+def test_fewer_clusters_than_asked_for_are_said():
+    with pytest.warns(ConvergenceWarning, match="clusters"):
+        DeepSemiNMF(3, random_state=0).fit(np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0))
+
+
+def test_callbacks_see_every_iteration(blobs):
+    recorder = Recorder()
+    model = DeepSemiNMF(4, random_state=0, n_init=1, tol=1e-3).set_callbacks(recorder).fit(blobs[0])
+    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
+    np.testing.assert_array_equal(recorder.labels, model.labels_)
+    stopped = DeepSemiNMF(4, random_state=0).set_callbacks(Recorder(stop_after=3)).fit(blobs[0])
+    assert stopped.n_iter_ == 3
+    assert not stopped.converged_
+
+
+def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs):
+    X = blobs[0]
+    model = DeepSemiNMF(4, random_state=0).fit(X)
+    before = model.labels_
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(Recorder(interrupt_after=2)).fit(X[:40, :9])
+    assert model.labels_ is before
+    assert model.n_features_in_ == 24
+    np.testing.assert_array_equal(model.set_callbacks().predict(X), before)
+
+
+DATA = normal(7, 30, 6)
+ODD = {
+    "constant": np.ones((20, 3)),
+    "all zero": np.zeros((20, 3)),
+    "zero rows": np.vstack([np.zeros((5, 6)), DATA]),
+    "zero columns": np.hstack([np.zeros((30, 5)), DATA]),
+    "one feature": np.linspace(-1, 1, 25)[:, None],
+    "duplicates": np.repeat(DATA[:8], 5, axis=0),
+    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
+    "as many points as clusters": DATA[:3],
+    "integers": np.arange(60).reshape(20, 3) % 7,
+    "far from the origin": DATA + 1e6,
+    "one huge outlier": np.vstack([DATA, np.eye(1, 6) * 1e9]),
+    "negative": -np.abs(DATA),
+    "wide": normal(8, 12, 400),
+    "wide, low rank": normal(8, 12, 2) @ normal(9, 2, 400),
+    "boolean": DATA > 0.5,
+    "separate blocks": scipy.linalg.block_diag(np.ones((10, 3)), np.ones((9, 4)) * 2),
+}
+
+
+@TO_ZERO
+@MAY_BE_FEWER
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("name", ODD)
+def test_odd_data_work(name, dtype):
+    data = ODD[name].astype(dtype)
+    model = DeepSemiNMF(3, random_state=0, max_iter=200).fit(data)
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(model.labels_.max() + 1))
+    for values in (model.embedding_, model.components_, *model.layer_components_, model.objective_history_):
+        assert np.isfinite(values).all()
+    assert model.embedding_.min() >= 0
+    assert np.isfinite(model.transform(data)).all()
+    error = np.linalg.norm(model.inverse_transform(model.embedding_).astype(float) - data)
+    assert error <= np.linalg.norm(data.astype(float)) * (1 + 1e-5)
+
+
+def test_more_clusters_than_points_are_refused(blobs):
+    refused(DeepSemiNMF(11), blobs[0][:10], "n_clusters=11", "n_samples=10")
+    refused(DeepSemiNMF(4, n_init=0), blobs[0], "n_init=0", "at least 1")
+
+
+# The few points of some checks can be rebuilt exactly.
+@TO_ZERO
+@parametrize_with_checks([DeepSemiNMF()])
+def test_scikit_learn_check(estimator, check):
+    check(estimator)

@@ -1,0 +1,740 @@
+"""GNMF and NMF as clusterings: updates that descend, graphs, scales, labels and odd data."""
+
+from __future__ import annotations
+
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import array_shapes, arrays
+from scipy.spatial.distance import cdist
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_digits, make_blobs
+from sklearn.decomposition import NMF
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.utils.estimator_checks import parametrize_with_checks
+from test_estimators import Recorder
+
+from smrmf import _parallel
+from smrmf._parallel import SERIAL
+from smrmf.factorization._alternating import Multiplicative, squared_norm_of, unit_rows
+from smrmf.factorization.gnmf import GNMF, either_neighbor_graph, first_factors
+from smrmf.factorization.nmf import NMFClustering
+
+KINDS = [GNMF, NMFClustering]
+EITHER_FORM = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+MAY_BE_EMPTY = pytest.mark.filterwarnings("ignore:.*clusters (came out empty|were found)")
+# Multiplicative updates are slow, and most tests do not wait for them.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:GNMF did not converge"),
+    pytest.mark.filterwarnings("ignore:Maximum number of iterations"),
+]
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    """Four groups of non-negative points, a quarter of whose entries are zero, but no whole feature."""
+    X, y = make_blobs(90, 8, centers=4, cluster_std=1.5, random_state=3)
+    return np.maximum(X - np.quantile(X, 0.25, axis=0), 0), y
+
+
+def short(kind, n_clusters=4, **options):
+    """Return an estimator that does some hundred iterations at most."""
+    return kind(n_clusters, **{"random_state": 0, "max_iter": 150} | options)
+
+
+def refused(model, data, error, *words):
+    """Fit, expect one sentence with these words, and no trace on the estimator."""
+    before = set(vars(model))
+    with pytest.raises(error) as raised:
+        model.fit(data)
+    message = str(raised.value)
+    assert message.count("\n") == 0
+    for word in words:
+        assert word in message, message
+    assert set(vars(model)) == before
+
+
+def to_unit_points(X):
+    """Return the length that GNMF divides by, and the points divided by it."""
+    scale = np.sqrt((X**2).sum() / len(X))
+    return scale, X / scale
+
+
+def graph_of(X, k):
+    """Link two points if either is among the k nearest of the other, by brute force."""
+    d = cdist(X, X)
+    np.fill_diagonal(d, np.inf)
+    W = np.zeros_like(d)
+    np.put_along_axis(W, np.argsort(d, axis=1, kind="stable")[:, :k], 1.0, axis=1)
+    return np.maximum(W, W.T)
+
+
+def objective(X, G, F, W, weight):
+    """Evaluate the objective by its definition, the trace as a sum over pairs."""
+    pairs = (W * cdist(G, G, "sqeuclidean")).sum() / 2
+    return np.sum((X - G @ F) ** 2) + weight * pairs
+
+
+def plain_gnmf(X, G, F, W, weight, iterations):
+    """Run the multiplicative updates as printed, G first; return the factors and every objective."""
+    history = []
+    for _ in range(iterations):
+        repelled = G @ F @ F.T + weight * W.sum(axis=1)[:, None] * G
+        G = G * (X @ F.T + weight * W @ G) / np.maximum(repelled, 1e-10)
+        F = F * (G.T @ X) / np.maximum(G.T @ G @ F, 1e-10)
+        history.append(objective(X, G, F, W, weight))
+    return G, F, history
+
+
+# The iteration
+
+
+nonnegative = arrays(
+    float,
+    array_shapes(min_dims=2, max_dims=2, min_side=4, max_side=9),
+    elements=st.one_of(st.just(0.0), st.floats(1e-3, 100, allow_subnormal=False)),
+)
+
+
+@MAY_BE_EMPTY
+@given(nonnegative, st.sampled_from([0, 0.01, 1, 100]), st.sampled_from(["auto", "random"]))
+def test_no_iteration_raises_the_objective_of_dense_data(X, weight, init):
+    model = GNMF(
+        2,
+        n_neighbors=2,
+        manifold_weight=weight,
+        init=init,
+        labels="argmax",
+        tol=0,
+        max_iter=30,
+        random_state=0,
+    )
+    history = model.fit(X).objective_history_
+    # The scaled data have squared length n.
+    assert (np.diff(history) <= 1e-11 * len(X)).all(), np.diff(history)
+
+
+@pytest.mark.parametrize("weight", [0, 0.01, 1, 100])
+@pytest.mark.parametrize("init", ["auto", "random"])
+@EITHER_FORM
+def test_no_iteration_raises_the_objective(blobs, weight, init, make):
+    model = GNMF(4, manifold_weight=weight, init=init, tol=0, max_iter=200, random_state=0).fit(
+        make(blobs[0])
+    )
+    assert model.n_iter_ == 200
+    assert (np.diff(model.objective_history_) <= 1e-11 * len(blobs[0])).all()
+    assert model.objective_history_[-1] < 0.9 * model.objective_history_[0]
+
+
+@pytest.mark.parametrize("init", ["auto", "random"])
+def test_without_the_graph_it_is_plain_nmf(blobs, init):
+    X = blobs[0]
+    scale, unit = to_unit_points(X)
+    random_state = np.random.RandomState(5)
+    random_state.randint(np.iinfo(np.int32).max)  # the seed of k-means is drawn first
+    G, F = first_factors(unit, 3, init, random_state)
+    for _ in range(40):
+        G *= (unit @ F.T) / np.maximum(G @ (F @ F.T), 1e-10)
+        F *= (G.T @ unit) / np.maximum((G.T @ G) @ F, 1e-10)
+    F, G = unit_rows(F, G)
+    options = {"init": init, "tol": 0, "max_iter": 40, "random_state": 5}
+    model = GNMF(3, manifold_weight=0, **options).fit(X)
+    np.testing.assert_allclose(model.components_, F, atol=1e-9)
+    np.testing.assert_allclose(model.embedding_, G * scale, rtol=1e-7, atol=1e-9 * scale)
+
+
+@pytest.mark.parametrize("weight", [0.0, 3.0])
+@EITHER_FORM
+def test_the_history_is_the_objective_of_the_printed_updates(blobs, weight, make):
+    X = blobs[0]
+    scale, unit = to_unit_points(X)
+    start = first_factors(make(unit), 3, "auto", np.random.RandomState(0))
+    G, F, history = plain_gnmf(unit, *start, graph_of(X, 5), weight, 30)
+    options = {"manifold_weight": weight, "tol": 0, "max_iter": 30, "random_state": 0}
+    model = GNMF(3, **options).fit(make(X))
+    np.testing.assert_allclose(model.objective_history_, history, rtol=1e-7)
+    lengths = np.linalg.norm(F, axis=1)
+    np.testing.assert_allclose(model.embedding_, G * lengths * scale, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(model.components_, F / lengths[:, None], atol=1e-6)
+    assert model.objective_ == model.objective_history_[-1]
+
+
+def test_without_the_graph_the_objective_is_that_of_the_result(blobs):
+    X = blobs[0]
+    scale, _ = to_unit_points(X)
+    model = short(GNMF, manifold_weight=0).fit(X)
+    direct = np.sum((X - model.inverse_transform(model.embedding_)) ** 2) / scale**2
+    assert model.objective_ == pytest.approx(direct, rel=1e-9)
+
+
+def method_of(X, W, weight):
+    W = sp.csr_array(W)
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    return Multiplicative(X, squared_norm_of(X), W, degrees, weight, SERIAL)
+
+
+@pytest.mark.parametrize("weight", [0.0, 1.0, 100.0])
+def test_the_update_stays_where_the_gradient_vanishes(weight):
+    # G is constant on the two components of the graph, so its roughness is zero, and X = G F.
+    member = np.repeat([0, 1], [6, 9])
+    G = np.array([[2.0, 0.5], [0.25, 3.0]])[member]
+    F = np.random.default_rng(0).uniform(0.2, 1, (2, 5))
+    W = (member[:, None] == member[None, :]) - np.eye(15)
+    method = method_of(G @ F, W, weight)
+    start = method.start(G, F)
+    assert method.objective(start) == pytest.approx(0, abs=1e-12)
+    after = method.update(start)
+    np.testing.assert_allclose(after.G, G, rtol=1e-12)
+    np.testing.assert_allclose(after.F, F, rtol=1e-12)
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.3])
+def test_the_optimality_conditions_hold_in_the_end(weight):
+    rng = np.random.default_rng(1)
+    X = np.maximum(rng.normal(0.3, 0.5, (14, 5)), 0)
+    W = graph_of(X, 3)
+    method = method_of(X, W, weight)
+    factors = method.start(*first_factors(X, 2, "auto", np.random.RandomState(0)))
+    for _ in range(5000):
+        factors = method.update(factors)
+    G, F = factors.G, factors.F
+    L = np.diag(W.sum(axis=1)) - W
+    slope_G = G @ F @ F.T - X @ F.T + weight * L @ G
+    slope_F = G.T @ G @ F - G.T @ X
+    for values, slope in ((G, slope_G), (F, slope_F)):
+        size = np.abs(slope).max() + 1
+        assert slope.min() > -1e-4 * size  # no entry wants to grow
+        np.testing.assert_allclose(values * slope, 0, atol=1e-4 * size)  # none that can shrink wants to
+
+
+@pytest.mark.parametrize("init", ["auto", "random"])
+def test_starts_are_positive_where_the_data_are(blobs, init):
+    for X in (blobs[0], sp.csr_array(blobs[0])):
+        G, F = first_factors(X, 4, init, np.random.RandomState(0))
+        assert G.shape == (90, 4)
+        assert F.shape == (4, 8)
+        # A zero would never be left again.
+        assert G.min() > 0
+        assert F.min() > 0
+
+
+def test_rounding_does_not_decide_the_start(blobs):
+    # The singular vectors are zero in the empty feature, up to rounding.
+    X = np.insert(blobs[0], 3, 0, axis=1)
+    starts = [first_factors(X * (1 + part * 1e-15), 4, "auto", np.random.RandomState(0)) for part in range(5)]
+    for G, F in starts[1:]:
+        np.testing.assert_allclose(G, starts[0][0], rtol=1e-6)
+        np.testing.assert_allclose(F, starts[0][1], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_data_give_the_dense_result(blobs, kind):
+    X = blobs[0]
+    dense, sparse = short(kind).fit(X), short(kind).fit(sp.csr_array(X))
+    np.testing.assert_allclose(sparse.embedding_, dense.embedding_, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-6)
+    np.testing.assert_array_equal(sparse.labels_, dense.labels_)
+    new = X + 0.01
+    np.testing.assert_array_equal(sparse.predict(new), dense.predict(sp.csr_matrix(new)))
+    np.testing.assert_allclose(
+        sparse.transform(sp.csc_array(new)), dense.transform(new), rtol=1e-4, atol=1e-4
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_sparse_data_are_never_made_dense(kind):
+    rng = np.random.default_rng(0)
+    shape = (120, 100_000)
+    X = sp.random_array(shape, density=2e-4, rng=rng, format="csr")
+    model = kind(3, random_state=0, max_iter=5)
+    model.fit(X)
+    tracemalloc.start()
+    try:
+        model.fit(X).predict(X)
+        assert tracemalloc.get_traced_memory()[1] < shape[0] * shape[1] * 8 / 2
+    finally:
+        tracemalloc.stop()
+
+
+# The graph
+
+
+@EITHER_FORM
+def test_the_graph_links_a_point_to_its_nearest_in_either_direction(blobs, make):
+    X = blobs[0]
+    expected = graph_of(X, 4)
+    found = either_neighbor_graph(make(X), 4, SERIAL).toarray()
+    np.testing.assert_array_equal(found, expected)
+    model = short(GNMF, n_neighbors=4).fit(make(X))
+    np.testing.assert_array_equal(model.affinity_.toarray(), expected)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, sp.coo_array, sp.csc_matrix, sp.lil_matrix])
+def test_a_given_graph_equal_to_the_own_one_gives_the_same_result(blobs, form):
+    X = blobs[0]
+    own = short(GNMF).fit(X)
+    W = form(own.affinity_.toarray())
+    given_graph = short(GNMF, graph=W).fit(X)
+    np.testing.assert_allclose(given_graph.embedding_, own.embedding_, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(given_graph.affinity_.toarray(), own.affinity_.toarray())
+
+
+def test_another_graph_gives_another_result(blobs):
+    X, y = blobs
+    same = (y[:, None] == y[None, :]).astype(float)
+    model = short(GNMF, graph=same).fit(X)
+    assert adjusted_rand_score(y, model.labels_) == 1.0
+    # Linked points end alike.
+    spread = max(np.ptp(model.embedding_[y == label], axis=0).max() for label in range(4))
+    assert spread < 0.2 * np.ptp(model.embedding_, axis=0).max()
+
+
+def test_of_weights_that_differ_by_direction_the_larger_counts(blobs):
+    X = blobs[0]
+    rng = np.random.default_rng(2)
+    W = np.where(rng.random((90, 90)) < 0.1, rng.random((90, 90)), 0)
+    symmetric = np.maximum(W, W.T)
+    np.fill_diagonal(symmetric, 0)
+    before = W.copy()
+    one, two = (short(GNMF, graph=graph).fit(X) for graph in (W, symmetric))
+    np.testing.assert_array_equal(one.affinity_.toarray(), symmetric)
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    np.testing.assert_array_equal(W, before)
+
+
+def test_kinds_of_weights_do_not_matter(blobs):
+    X = blobs[0]
+    W = graph_of(X, 5)
+    fits = [short(GNMF, graph=W.astype(kind)).fit(X) for kind in (float, np.float32, int, bool)]
+    for model in fits[1:]:
+        np.testing.assert_array_equal(model.embedding_, fits[0].embedding_)
+
+
+def test_points_without_a_neighbour_are_allowed(blobs):
+    W = graph_of(blobs[0], 5)
+    W[:10] = W[:, :10] = 0
+    model = short(GNMF, graph=W).fit(blobs[0])
+    assert np.isfinite(model.embedding_).all()
+    empty = short(GNMF, graph=sp.csr_array((90, 90))).fit(blobs[0])
+    plain = short(GNMF, manifold_weight=0).fit(blobs[0])
+    np.testing.assert_allclose(empty.embedding_, plain.embedding_)
+
+
+def spoilt(value):
+    W = np.zeros((90, 90))
+    W[3, 7] = value
+    return W
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize(
+    ("graph", "words"),
+    [
+        (np.ones((90, 89)), ["(90, 89)", "(90, 90)", "graph"]),
+        (np.ones((4, 4)), ["(4, 4)", "(90, 90)", "graph"]),
+        (spoilt(-0.5), ["-0.5", "at least 0", "graph"]),
+        (spoilt(np.nan), ["nan", "finite", "graph"]),
+        (spoilt(np.inf), ["inf", "finite", "graph"]),
+    ],
+    ids=["oblong", "small", "negative", "nan", "infinite"],
+)
+def test_a_graph_that_cannot_be_is_refused(blobs, graph, words, form):
+    refused(GNMF(4, graph=form(graph)), blobs[0], ValueError, *words)
+
+
+@pytest.mark.parametrize(
+    "graph",
+    ["knn", 3, [[0, 1], [1, 0]], np.ones(90), np.full((90, 90), "a")],
+    ids=["word", "number", "list", "one row", "letters"],
+)
+def test_what_is_not_a_graph_is_refused(blobs, graph):
+    refused(GNMF(4, graph=graph), blobs[0], ValueError, "graph")
+
+
+def test_a_given_graph_needs_no_neighbours():
+    X = np.random.default_rng(0).random((4, 3))
+    model = short(GNMF, 2, graph=np.ones((4, 4))).fit(X)
+    np.testing.assert_array_equal(np.unique(model.labels_), [0, 1])
+
+
+# The unit of the data, and kinds of numbers
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", [1e-150, 1e6, 1e150])
+@EITHER_FORM
+def test_the_unit_of_the_data_does_not_matter(blobs, kind, unit, make):
+    X = blobs[0]
+    plain, scaled = short(kind).fit(make(X)), short(kind).fit(make(X * unit))
+    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+    np.testing.assert_allclose(scaled.embedding_ / unit, plain.embedding_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-6)
+    np.testing.assert_allclose(np.linalg.norm(scaled.components_, axis=1), 1)
+    np.testing.assert_array_equal(scaled.predict(make(X * unit)), plain.labels_)
+
+
+def test_the_unit_changes_neither_objective_nor_error(blobs):
+    X = blobs[0]
+    one, two = (short(GNMF).fit(X * unit) for unit in (1, 1e6))
+    np.testing.assert_allclose(two.objective_history_, one.objective_history_, rtol=1e-7)
+    one, two = (NMFClustering(4, random_state=0).fit(X * unit) for unit in (1, 1e6))
+    assert two.reconstruction_err_ == pytest.approx(1e6 * one.reconstruction_err_, rel=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
+@pytest.mark.parametrize("kind", KINDS)
+@EITHER_FORM
+def test_single_precision_stays_single(blobs, kind, unit, make):
+    X = blobs[0]
+    wide = short(kind).fit(X)
+    narrow = short(kind).fit(make((X * unit).astype(np.float32)))
+    for name in ("embedding_", "components_"):
+        assert getattr(narrow, name).dtype == np.float32, name
+    assert narrow.transform(make((X * unit).astype(np.float32))).dtype == np.float32
+    np.testing.assert_allclose(narrow.embedding_ / unit, wide.embedding_, atol=0.05 * wide.embedding_.max())
+    assert adjusted_rand_score(wide.labels_, narrow.labels_) > 0.95
+
+
+def test_the_graph_has_the_precision_of_the_data(blobs):
+    X = blobs[0].astype(np.float32)
+    for graph in (None, graph_of(blobs[0], 5)):
+        model = short(GNMF, graph=graph).fit(X)
+        assert model.affinity_.dtype == np.float32
+        assert model.embedding_.dtype == np.float32
+
+
+def test_a_large_table_starts_in_either_precision():
+    # Above 500 rows and columns the start takes a part of the SVD only.
+    X = np.random.default_rng(0).random((520, 510)) + np.eye(3)[np.arange(520) % 3] @ np.ones((3, 510))
+    wide, narrow = (
+        GNMF(3, random_state=0, max_iter=20, tol=1e-3).fit(X.astype(t)) for t in (float, np.float32)
+    )
+    assert narrow.components_.dtype == np.float32
+    np.testing.assert_allclose(narrow.components_, wide.components_, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_result_does_not_depend_on_the_number_of_threads(kind, monkeypatch):
+    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
+    X, _ = make_blobs(600, 30, centers=5, cluster_std=6.0, random_state=0)
+    X -= X.min(axis=0)
+    one, two = (kind(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
+    for name in ("labels_", "embedding_", "components_"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    np.testing.assert_array_equal(one.transform(X + 1), two.transform(X + 1))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("init", [None, "random"])
+def test_same_seed_same_result(blobs, kind, init):
+    options = {} if init is None else {"init": init}
+    one, two = (short(kind, random_state=7, **options).fit(blobs[0]) for _ in range(2))
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    np.testing.assert_array_equal(one.labels_, two.labels_)
+
+
+def test_only_a_random_start_depends_on_the_seed(blobs):
+    X = blobs[0]
+    one, two = (short(GNMF, random_state=seed).fit(X) for seed in (0, 1))
+    np.testing.assert_array_equal(one.embedding_, two.embedding_)
+    one, two = (short(GNMF, init="random", random_state=seed).fit(X) for seed in (0, 1))
+    assert np.abs(one.embedding_ - two.embedding_).max() > 1e-3
+
+
+# What a fit gives
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_low_rank_data_are_rebuilt(kind):
+    rng = np.random.default_rng(0)
+    X = np.maximum(rng.normal(size=(60, 3)), 0) @ np.maximum(rng.normal(size=(3, 12)), 0)
+    options = {"manifold_weight": 0} if kind is GNMF else {}
+    model = kind(3, tol=0, max_iter=3000, random_state=0, **options).fit(X)
+    rebuilt = model.inverse_transform(model.embedding_)
+    assert np.linalg.norm(rebuilt - X) < 1e-3 * np.linalg.norm(X)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_factors_are_not_negative_and_components_have_unit_length(blobs, kind):
+    model = short(kind).fit(blobs[0])
+    assert model.embedding_.min() >= 0
+    assert model.components_.min() >= 0
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert model.embedding_.shape == (90, 4)
+    assert model.components_.shape == (4, 8)
+    assert model.n_features_in_ == 8
+
+
+@MAY_BE_EMPTY
+@pytest.mark.parametrize("kind", KINDS)
+def test_argmax_labels_are_the_largest_entries(blobs, kind):
+    X = blobs[0]
+    options = {"manifold_weight": 0.001} if kind is GNMF else {}
+    model = kind(4, labels="argmax", random_state=0, **options).fit(X)
+    largest = model.embedding_.argmax(axis=1)
+    assert len(np.unique(largest)) == 4  # so that no label was changed
+    np.testing.assert_array_equal(model.labels_, largest)
+
+
+def test_a_cluster_without_a_point_gets_one_and_this_is_said(blobs):
+    W = np.ones((90, 90))  # one graph for all: one column wins everywhere
+    with pytest.warns(ConvergenceWarning, match=r"of 4 clusters came out empty.*lower n_clusters") as said:
+        model = short(GNMF, graph=W, manifold_weight=100.0, labels="argmax").fit(blobs[0])
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(4))
+    assert said[0].filename == __file__
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kmeans_labels_are_a_clustering_of_the_embedding(blobs, kind):
+    model = short(kind).fit(blobs[0])
+    G = model.embedding_
+    centers = np.stack([G[model.labels_ == label].mean(axis=0) for label in range(4)])
+    nearest = cdist(G, centers, "sqeuclidean")
+    np.testing.assert_array_equal(nearest.argmin(axis=1), model.labels_)
+    reference = KMeans(4, n_init=10, random_state=1).fit(G).inertia_
+    assert nearest.min(axis=1).sum() <= reference * 1.001
+
+
+def test_the_graph_helps_on_digits():
+    X, y = load_digits(n_class=3, return_X_y=True)
+    models = [GNMF(3, manifold_weight=weight, random_state=0).fit(X) for weight in (0, 10)]
+    plain, smooth = (adjusted_rand_score(y, model.labels_) for model in models)
+    assert smooth > plain + 0.05
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EITHER_FORM
+def test_predict_and_transform_reproduce_the_training_result(blobs, kind, make):
+    X = make(np.unique(blobs[0], axis=0))
+    model = short(kind).fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
+    np.testing.assert_allclose(
+        model.inverse_transform(model.embedding_), model.embedding_ @ model.components_
+    )
+    np.testing.assert_array_equal(short(kind).fit_transform(X), model.embedding_)
+    np.testing.assert_array_equal(short(kind).fit_predict(X), model.labels_)
+
+
+@EITHER_FORM
+def test_close_points_far_away_find_themselves(make):
+    # Their products agree to all digits but the last ones.
+    rng = np.random.default_rng(0)
+    X = make(np.vstack([rng.random((40, 3)) * 1e-3 + 1e5, rng.random((20, 3)) * 1e5]))
+    model = GNMF(3, random_state=0).fit(X)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, rtol=1e-9)
+
+
+def test_the_model_keeps_its_own_copy_of_the_points(blobs):
+    for make in (np.asarray, sp.csr_array):
+        X, new = make(blobs[0].copy()), blobs[0] + 0.1
+        model = short(GNMF).fit(X)
+        before = model.transform(new)
+        X *= 3
+        np.testing.assert_array_equal(model.transform(new), before)
+
+
+@MAY_BE_EMPTY
+def test_all_iterations_are_done_if_the_tolerance_is_zero():
+    # The objective of zeros is zero from the start, and stays so.
+    assert GNMF(2, tol=0, max_iter=7, random_state=0).fit(np.zeros((20, 4))).n_iter_ == 7
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_too_few_iterations_are_said_where_fit_was_called(blobs, kind):
+    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations|iterations 2 reached") as said:
+        kind(4, max_iter=2, random_state=0).fit(blobs[0])
+    assert said[0].filename == __file__
+
+
+# Callbacks
+
+
+@pytest.mark.parametrize("labels", ["argmax", "kmeans"])
+@EITHER_FORM
+def test_callbacks_see_every_iteration(blobs, labels, make):
+    X = make(np.unique(blobs[0], axis=0))
+    recorder = Recorder()
+    options = {"manifold_weight": 0.01, "labels": labels, "random_state": 0, "max_iter": 20}
+    model = GNMF(4, **options).set_callbacks(recorder).fit(X)
+    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
+    np.testing.assert_array_equal(recorder.labels, model.labels_)
+    assert recorder.torn_down
+    # Watching changes nothing.
+    np.testing.assert_array_equal(GNMF(4, **options).fit(X).labels_, model.labels_)
+
+
+def test_callbacks_see_nmf_once(blobs):
+    recorder = Recorder()
+    model = NMFClustering(4, random_state=0).set_callbacks(recorder).fit(np.unique(blobs[0], axis=0))
+    assert recorder.objectives == [model.reconstruction_err_]
+    np.testing.assert_array_equal(recorder.labels, model.labels_)
+
+
+def test_a_callback_can_stop_the_fit_early(blobs):
+    # It asked for that itself, so there is no warning.
+    model = short(GNMF).set_callbacks(Recorder(stop_after=5)).fit(blobs[0])
+    assert model.n_iter_ == 5
+    assert not model.converged_
+
+
+@pytest.mark.parametrize(("kind", "moment"), [(GNMF, 2), (NMFClustering, 1)])
+def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs, kind, moment):
+    X = np.unique(blobs[0], axis=0)
+    model = short(kind).fit(X)
+    before = model.labels_
+    recorder = Recorder(interrupt_after=moment)
+    with pytest.raises(KeyboardInterrupt):
+        model.set_callbacks(recorder).fit(X[:60, :5] * 2)
+    assert recorder.torn_down
+    assert model.labels_ is before
+    assert model.n_features_in_ == 8
+    np.testing.assert_array_equal(model.set_callbacks().predict(X), before)
+
+
+# NMF
+
+
+@pytest.mark.parametrize("options", [{}, {"init": "random"}, {"solver": "mu"}, {"init": "nndsvdar"}], ids=str)
+@EITHER_FORM
+def test_nmf_is_that_of_scikit_learn(blobs, options, make):
+    # Its starts depend on the unit of the data, so they get the one that the estimator gives them.
+    unit = to_unit_points(blobs[0])[1]
+    X = make(unit)
+    reference = NMF(4, max_iter=1000, random_state=3, **options)
+    product = reference.fit_transform(X) @ reference.components_
+    model = NMFClustering(4, random_state=3, **options).fit(X)
+    np.testing.assert_allclose(model.inverse_transform(model.embedding_), product, atol=1e-5)
+    assert model.reconstruction_err_ == pytest.approx(reference.reconstruction_err_, rel=1e-6)
+    assert model.reconstruction_err_ == pytest.approx(np.linalg.norm(unit - product), rel=1e-5)
+    assert model.n_iter_ == reference.n_iter_
+
+
+def test_nmf_passes_other_warnings_of_scikit_learn_on(blobs):
+    with pytest.warns(UserWarning, match="cannot update zeros"):
+        NMFClustering(4, init="nndsvd", solver="mu", random_state=0).fit(blobs[0])
+
+
+def test_more_clusters_than_features_for_a_singular_start_are_refused_by_their_name(blobs):
+    refused(NMFClustering(7, init="nndsvd"), blobs[0][:, :3], ValueError, "n_clusters=7", "'nndsvd'", "3")
+
+
+# Bad and odd data
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@EITHER_FORM
+def test_negative_data_are_refused(blobs, kind, make):
+    X = blobs[0].copy()
+    X[5, 2] = -0.25
+    refused(kind(4), make(X), ValueError, kind.__name__, "-0.25", "at least 0")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_clusters": 91}, ["n_clusters=91", "n_samples=90"]),
+        ({"labels": "spectral"}, ["labels='spectral'", "'argmax'", "'kmeans'"]),
+        ({"init": "kmeans"}, ["init='kmeans'", "'random'"]),
+        ({"max_iter": 0}, ["max_iter=0"]),
+        ({"tol": -1.0}, ["tol=-1.0"]),
+        ({"n_jobs": 0}, ["n_jobs=0"]),
+    ],
+    ids=str,
+)
+def test_parameters_out_of_range_are_refused(blobs, kind, parameters, words):
+    refused(kind(**{"n_clusters": 4} | parameters), blobs[0], ValueError, *words)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "words"),
+    [
+        ({"n_neighbors": 90}, ["n_neighbors=90", "n_samples=90"]),
+        ({"n_neighbors": 0}, ["n_neighbors=0"]),
+        ({"manifold_weight": -1.0}, ["manifold_weight=-1.0", "at least 0"]),
+        ({"manifold_weight": "auto"}, ["manifold_weight='auto'"]),
+        ({"manifold_weight": np.inf}, ["manifold_weight=inf"]),
+    ],
+    ids=str,
+)
+def test_parameters_of_gnmf_out_of_range_are_refused(blobs, parameters, words):
+    refused(GNMF(4, **parameters), blobs[0], ValueError, *words)
+
+
+DATA = np.random.default_rng(0).random((30, 6))
+ODD = {
+    "constant": np.ones((20, 3)),
+    "all zero": np.zeros((20, 3)),
+    "all zero, many features": np.zeros((20, 30)),
+    "zero rows": np.vstack([np.zeros((5, 6)), DATA]),
+    "zero columns": np.hstack([np.zeros((30, 5)), DATA]),
+    "one feature": np.linspace(0, 1, 25)[:, None],
+    "duplicates": np.repeat(DATA[:8], 5, axis=0),
+    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
+    "as many points as clusters": DATA[:3],
+    "fewer features than clusters": DATA[:, :2],
+    "as many features as clusters": DATA[:, :3],
+    "integers": np.arange(60).reshape(20, 3) % 7,
+    "far from the origin": DATA + 1e6,
+    "one huge outlier": np.vstack([DATA, np.eye(1, 6) * 1e9]),
+    "wide": np.random.default_rng(1).random((12, 400)),
+    "boolean": DATA > 0.5,
+    "one entry": np.eye(20, 5) * np.eye(20, 1),
+}
+
+
+@MAY_BE_EMPTY
+@pytest.mark.parametrize(("make", "labels"), [(np.asarray, "kmeans"), (sp.csr_array, "argmax")])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("name", ODD)
+def test_odd_data_work(kind, name, make, labels):
+    data = make(ODD[name])
+    options = {"n_neighbors": "auto"} if kind is GNMF else {}
+    model = kind(3, labels=labels, random_state=0, max_iter=50, **options).fit(data)
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(model.labels_.max() + 1))
+    for attribute in ("embedding_", "components_"):
+        assert np.isfinite(getattr(model, attribute)).all(), attribute
+        assert getattr(model, attribute).min() >= 0, attribute
+    assert np.isfinite(model.transform(data)).all()
+    assert np.isfinite(model.objective_ if kind is GNMF else model.reconstruction_err_)
+    error = np.linalg.norm(model.inverse_transform(model.embedding_) - ODD[name])
+    assert error <= np.linalg.norm(ODD[name].astype(float)) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_defaults_take_as_few_points_as_clusters(kind):
+    model = kind(3, random_state=0).fit(DATA[:3])
+    np.testing.assert_array_equal(np.sort(model.labels_), np.arange(3))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_as_many_clusters_as_points_are_all_points(kind):
+    model = kind(30, random_state=0).fit(DATA)
+    np.testing.assert_array_equal(np.sort(model.labels_), np.arange(30))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_fewer_clusters_than_asked_for_are_said(kind):
+    with pytest.warns(ConvergenceWarning, match="clusters"):
+        kind(3, random_state=0).fit(np.zeros((20, 3)))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_one_cluster_is_everything(kind):
+    model = kind(1, random_state=0).fit(DATA)
+    assert (model.labels_ == 0).all()
+    assert model.predict(DATA + 1).tolist() == [0] * 30
+
+
+@parametrize_with_checks(
+    [GNMF(max_iter=100), NMFClustering()],
+    expected_failed_checks=lambda estimator: {"check_clustering": "gives the points negative values"},
+)
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
