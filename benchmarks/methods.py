@@ -147,7 +147,7 @@ def faster(title: str, ours: Callable[[], Any], plain: Callable[[], Any], repeat
 def run_ratios(folder: Path) -> None:
     """Compare with the plain forms of the tests."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from plain_esc import plain_esc
+    from plain_esc import farthest_first
     from plain_projections import sorted_l1inf, sorted_simplex
     from plain_selection import plain_ipm
 
@@ -167,7 +167,7 @@ def run_ratios(folder: Path) -> None:
     faster(
         f"ESC-FFS, {few} of {len(X)} points (mfeat-fac)",
         lambda: esc.fit(X).exemplar_indices_,
-        lambda: plain_esc(X, few, first),
+        lambda: farthest_first(X, int(first), few, 100.0)[0],
         1,
     )
     rng = np.random.default_rng(0)

@@ -280,6 +280,21 @@ def test_the_product_of_the_layers_is_the_components_of_low_rank_data(rank, sign
     assert np.linalg.norm(rebuilt - X) <= 1e-2 * np.linalg.norm(X)
 
 
+@TO_ZERO
+@MAY_BE_FEWER
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_codes_that_repeat_each_other_do_not_break_the_fit(seed, dtype):
+    # Of a code longer than the rank of the data, columns are alike, up to rounding.
+    rng = np.random.default_rng(seed)
+    rank = 1 + seed % 3
+    X = (rng.random((38, rank)) @ rng.random((rank, 16))).astype(dtype)
+    model = DeepSemiNMF(2, random_state=0, n_init=1).fit(X)
+    Z1, Z2 = model.layer_components_
+    for features in (model.components_, Z2 @ Z1):
+        assert np.linalg.norm(model.embedding_ @ features - X) <= 1e-2 * np.linalg.norm(X)
+
+
 # What a fit gives
 
 
@@ -352,7 +367,7 @@ def test_sparse_data_give_the_dense_result(blobs):
     np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), dense.labels_)
 
 
-def test_more_features_than_points_can_be_turned(blobs):
+def test_more_features_than_points_can_be_turned():
     # The factorisation sees lengths and angles only.
     X = np.hstack([normal(1, 30, 5) * 3, np.zeros((30, 75))])
     turn = np.linalg.qr(normal(2, 80, 80))[0]

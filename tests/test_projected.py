@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from itertools import combinations
 
 import cvxpy as cp
@@ -700,6 +701,20 @@ def test_without_a_manifold_term_neighbours_count_by_distance(blobs):
     S = model.representation_.T
     assert np.isfinite(model.objective_)
     np.testing.assert_allclose(S.sum(axis=1), 1)
+
+
+def test_no_more_than_four_square_arrays_are_held():
+    n = 1500
+    X, _ = make_blobs(n, 10, centers=5, random_state=0)
+    model = APMF(5, random_state=0, tol=1e-2).fit(X[:300])  # compiles what is needed
+    tracemalloc.start()
+    try:
+        model.fit(X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # Four are what it asks the memory for; the rest are blocks.
+    assert peak <= 4.3 * n * n * X.itemsize
 
 
 DATA = normal(0, 30, 4)

@@ -1,14 +1,15 @@
-"""ESC-FFS: exemplar-based subspace clustering by farthest-first search."""
+"""ESC: clusters of points on subspaces, from exemplars found by a farthest-first search."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClusterMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
 from smrmf._estimator import RULES, Watch
@@ -16,80 +17,93 @@ from smrmf._parallel import Pool, row_blocks
 from smrmf._spectral import graph_labels
 from smrmf._validation import Number, ParameterError, Rule, check_memory, count_exemplars
 from smrmf.kernels.axes import times, unit_rows
+from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
 from smrmf.kernels.lasso import raise_bar, solve_rows
 from smrmf.selection._base import Selector
 
+DEFAULT_NEIGHBORS = 3
 KMEANS_STARTS = 20
 
 
-class Posed(NamedTuple):
-    """Checked data, and how many exemplars are wanted."""
+class Problem(NamedTuple):
+    """The points, and how many exemplars to find."""
 
-    X: Any
+    X: np.ndarray | sp.csr_array
     n_exemplars: int
 
 
 class ESC(ClusterMixin, Selector):
-    """Cluster points that lie in subspaces, through a few exemplars that express all of them.
+    """Exemplar-based subspace clustering: points alike in how few exemplars represent them.
 
-    Points are scaled to unit length. The cost of a point x for exemplars E is ``min_c ||c||_1 + lambda/2
-    ||x - c E||^2``, a LASSO. Exemplars are chosen farthest-first: the next one is the point that those
-    chosen express worst. Then points whose coefficients c are close are linked, and the graph is clustered
-    spectrally. Pick it for data whose classes are subspaces rather than blobs (images under changing
-    light, motion, digits), also when classes differ in size. A point is solved anew only while its last
-    cost, which can only fall, could make it the next exemplar: some solutions for every exemplar instead
-    of n. It needs two arrays of points x exemplars; sparse X stays sparse.
+    The cost of representing a point by exemplars E, all rows scaled to length one, is
+    ``f(x, E) = min_c ||c||_1 + lambda/2 ||x - c E||^2``. Solves, greedily, ``min_E max_j f(x_j, E)``:
+    after a random first exemplar each next one is the point that those before represent worst. Points
+    are then clustered by a graph of which coefficients c are alike.
+
+    Pick it when clusters are directions, or subspaces through the origin, rather than places: faces under
+    changing light, moving objects, documents; also when clusters differ in size, since a small one that is
+    ill represented gets its exemplars early. Centre the data first if their mean says nothing. As a selector
+    it covers the data, outliers first of all. The search is lazy: costs only fall when exemplars are
+    added, so old costs are bounds, and most points are not looked at again. n points and k exemplars take
+    k products of the data with one of their rows, several thousand small LASSO problems to find the
+    exemplars and n to code the points; memory is five arrays of n x k. Sparse data stay sparse.
 
     Parameters
     ----------
     n_clusters : int, default=8
-        Number of clusters c.
+        Number of clusters.
     exemplars : float or int, default=0.05
-        How many exemplars to choose: a share of the points (at least one per cluster) or a count.
+        How many exemplars to find: a share of the points (at least one per cluster) or a count.
     fidelity : float, default=100.0
-        The weight lambda > 1 of the residual: the larger, the more exactly points are expressed.
+        Weight lambda of the fit against sparseness, above 1 and at most 1e5. A point whose cosine with all
+        exemplars is below 1/lambda in size is not represented at all.
     n_neighbors : int, default=3
-        Neighbours of a point in the graph, by their coefficients; at most all others. With few of them
-        the graph may fall into more parts than clusters.
-    tol : float, default=1e-6
-        Relative gap between the bounds of a cost at which it counts as known. Exemplars whose costs are
-        closer than this tie, and the first of them is taken.
+        Neighbours of a point in the graph, by distance of unit coefficient vectors. Must be less than the
+        number of points, except that data too small for the default use all other points.
     random_state : int, RandomState or None, default=None
-        Draws the first exemplar and seeds k-means.
+        Seed of the first exemplar and of k-means on the graph's eigenvectors.
+    tol : float, default=1e-6
+        Relative duality gap to which each cost is known. Costs this close are ties, which go to the point
+        that comes first in X.
     n_jobs : int or None, default=-1
         Threads; the result does not depend on it.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
-    exemplar_indices_ : array
-        The exemplars, in the order in which they were chosen. Once all points are expressed as well as can
-        be (duplicates of exemplars), and last of all points at the origin, they come by index.
-    exemplar_scores_ : array
-        The cost of each when it was chosen, ``lambda / 2`` for the first; they never rise.
+        Cluster of every point, consecutive from 0. A row of zeros has no direction and gets the label of the
+        largest cluster (one of its own, if there are fewer other rows than clusters).
+    exemplar_indices_ : array of shape (n_exemplars,)
+        The exemplars, in the order of choice. As many are found as were asked for: once all points are
+        represented as well as an exemplar itself, duplicates follow, and rows of zeros come last of all.
+    exemplar_scores_ : array of shape (n_exemplars,)
+        Cost of each exemplar just before it was chosen: lambda/2 for the first, not rising, and at least
+        ``1 - 1/(2 lambda)``, the cost of an exemplar; zero for a row of zeros.
     coefficients_ : CSR matrix of shape (n_samples, n_exemplars)
-        How every point is expressed; an exemplar by itself, ``1 - 1 / lambda`` times.
+        The c of every point; ``(1 - 1/lambda)`` at its own place for an exemplar.
     affinity_ : CSR matrix of shape (n_samples, n_samples)
-        The symmetric graph.
+        The symmetric graph: 1, or 2 for mutual neighbours. Points without coefficients have their nearest
+        points by cosine for neighbours, rows of zeros none.
     n_solves_ : int
-        LASSO problems solved in the search; without bounds it would be about the number of points times
-        that of exemplars.
-    n_features_in_, feature_names_in_
-        Features seen by ``fit``, and their names, if all are strings.
+        LASSO problems of the search; without bounds it would be almost n_samples for every exemplar.
+    n_features_in_ : int
+        Features seen by ``fit``.
+    feature_names_in_ : array
+        Their names, if all are strings.
 
     References
     ----------
-    You, Li, Robinson, Vidal: Scalable exemplar-based subspace clustering on class-imbalanced data, ECCV 2018.
+    You, Li, Robinson, Vidal: Scalable exemplar-based subspace clustering on class-imbalanced data,
+    ECCV 2018.
 
     Examples
     --------
     >>> import numpy as np
     >>> from smrmf import ESC
-    >>> rng = np.random.default_rng(0)
-    >>> planes = [rng.random(size=(40, 2)) @ rng.normal(size=(2, 9)) for _ in range(3)]
-    >>> model = ESC(n_clusters=3, exemplars=9, n_neighbors=6, random_state=0).fit(np.vstack(planes))
+    >>> rng = np.random.RandomState(0)
+    >>> planes = [rng.normal(size=(40, 2)) @ rng.normal(size=(2, 9)) for _ in range(3)]
+    >>> model = ESC(n_clusters=3, exemplars=15, random_state=0).fit(np.vstack(planes))
     >>> [int(size) for size in np.bincount(model.labels_)]
     [40, 40, 40]
     """
@@ -97,11 +111,10 @@ class ESC(ClusterMixin, Selector):
     _rules: ClassVar[dict[str, Iterable[Rule]]] = {
         name: RULES[name] for name in ("n_clusters", "exemplars", "random_state", "n_jobs")
     } | {
-        "fidelity": (Number(1, above=True),),
+        "fidelity": (Number(1, 1e5, above=True),),
         "n_neighbors": (Number(1, integer=True),),
-        "tol": (Number(0, 1, above=True),),
+        "tol": (Number(0, 0.1),),
     }
-    n_solves_: int
 
     def __init__(
         self,
@@ -109,68 +122,93 @@ class ESC(ClusterMixin, Selector):
         *,
         exemplars: float = 0.05,
         fidelity: float = 100.0,
-        n_neighbors: int = 3,
-        tol: float = 1e-6,
+        n_neighbors: int = DEFAULT_NEIGHBORS,
         random_state: int | np.random.RandomState | None = None,
+        tol: float = 1e-6,
         n_jobs: int | None = -1,
     ) -> None:
         self.n_clusters = n_clusters
         self.exemplars = exemplars
         self.fidelity = fidelity
         self.n_neighbors = n_neighbors
-        self.tol = tol
         self.random_state = random_state
+        self.tol = tol
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> Posed:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> Problem:
         n = X.shape[0]
         if n < max(self.n_clusters, 2):
             raise ParameterError(
                 f"n_clusters={self.n_clusters} needs at least {max(self.n_clusters, 2)} points, but X has "
                 f"n_samples={n}: give more points or ask for fewer clusters."
             )
-        count = count_exemplars(self.exemplars, n, self.n_clusters)
+        if self.n_neighbors >= max(n, DEFAULT_NEIGHBORS + 1):
+            raise ParameterError(
+                f"n_neighbors={self.n_neighbors} must be less than n_samples={n}: a point is not its own "
+                "neighbour; lower n_neighbors."
+            )
+        k = count_exemplars(self.exemplars, n, self.n_clusters)
         check_memory(
             "ESC",
-            3 * 8 * n * count,
-            f"three arrays of {n} x {count}",
-            "ask for fewer exemplars or give fewer points",
+            8 * (5 * n * k + 3 * k * k),
+            f"five arrays of {n} x {k} (points x exemplars)",
+            f"ask for fewer than exemplars={self.exemplars}",
         )
-        return Posed(X, count)
+        return Problem(X, k)
 
-    def _n_steps(self, problem: Posed) -> int:
+    def _n_steps(self, problem: Problem) -> int:
         return problem.n_exemplars
 
-    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
+    def _solve(self, problem: Problem, pool: Pool, watch: Watch) -> dict[str, Any]:
+        unit, _ = unit_rows(problem.X)
+        rows, empty = split_rows(unit)
+        points = unit if len(empty) == 0 else unit[rows]
         random_state = check_random_state(self.random_state)
-        unit, lengths = unit_rows(problem.X)
-        search = Search(unit, lengths > 0, problem.n_exemplars, float(self.fidelity), float(self.tol), pool)
-        nonzero = np.flatnonzero(lengths > 0)
-        first = int(nonzero[random_state.randint(len(nonzero))]) if len(nonzero) else 0
-        seed = random_state.randint(np.iinfo(np.int32).max)
+        search = FarthestFirst(points, min(problem.n_exemplars, len(rows)), float(self.fidelity), self.tol)
+        # Drawn once, so that whoever looks on does not change the result.
+        row = random_state.randint(max(len(rows), 1))
+        seed = random_state.randint(2**31 - 1)
 
-        def attributes() -> dict[str, Any]:
-            coefficients = search.code()
-            graph = coefficient_graph(coefficients, unit, self.n_neighbors, pool)
-            # The same seed at every call: watching a fit does not change it.
-            state = np.random.RandomState(seed)
-            labels = graph_labels(coefficients, graph, self.n_clusters, state, pool, n_starts=KMEANS_STARTS)
-            return {
-                "labels_": labels,
-                "exemplar_indices_": np.array(search.picks, dtype=np.intp),
-                "exemplar_scores_": np.array(search.costs, dtype=problem.X.dtype),
-                "coefficients_": sp.csr_array(coefficients.astype(problem.X.dtype)),
-                "affinity_": graph,
-                "n_solves_": search.n_solves,
-            }
+        def attributes(fill: int = 0) -> dict[str, Any]:
+            found = self._read(search, np.random.RandomState(seed), pool)
+            return in_all_rows(found, rows, empty, fill, self.n_clusters, problem.X.dtype)
 
-        row, cost = first, self.fidelity / 2
-        while True:
-            search.add(row, cost)
-            stop = watch({"n_iter": len(search.picks), "objective": cost}, attributes)
-            if stop or len(search.picks) == problem.n_exemplars:
-                return attributes()
-            row, cost = search.farthest()
+        stopped = False
+        while len(search.chosen) < search.wanted and not stopped:
+            search.add(row, pool)
+            stopped = watch({"n_iter": len(search.chosen), "objective": search.costs[-1]}, attributes)
+            if len(search.chosen) < search.wanted and not stopped:
+                row = search.farthest()
+        fitted = attributes(0 if stopped else problem.n_exemplars - len(search.chosen))
+        n_found = len(np.unique(fitted["labels_"]))
+        if n_found < self.n_clusters:
+            warnings.warn(
+                f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: points that are "
+                "multiples of each other cannot be told apart; lower n_clusters.",
+                ConvergenceWarning,
+                stacklevel=4,
+            )
+        return fitted
+
+    def _read(self, search: FarthestFirst, random_state: np.random.RandomState, pool: Pool) -> dict[str, Any]:
+        """Cluster the points by the exemplars found so far."""
+        C = search.code(pool)
+        n = len(C)
+        graph = similar_codes(search.X, C, min(self.n_neighbors, n - 1), pool)
+        if n <= self.n_clusters:
+            labels = np.arange(n)
+        else:
+            labels = graph_labels(
+                search.X, graph, self.n_clusters, random_state, pool, n_starts=KMEANS_STARTS
+            )
+        return {
+            "labels_": labels,
+            "exemplar_indices_": np.array(search.chosen, dtype=np.intp),
+            "exemplar_scores_": np.array(search.costs),
+            "coefficients_": sp.csr_array(C),
+            "affinity_": graph,
+            "n_solves_": search.n_solves,
+        }
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -178,103 +216,116 @@ class ESC(ClusterMixin, Selector):
         return tags
 
 
-@dataclass
-class Search:
-    """Farthest-first search: the exemplars so far, and an upper bound of every point's cost for them."""
+class FarthestFirst:
+    """Grow a set of exemplars by the point that those before represent worst.
 
-    unit: Any
-    directed: np.ndarray
-    n_exemplars: int
-    fidelity: float
-    tol: float
-    pool: Pool
-    picks: list[int] = field(default_factory=list)
-    costs: list[float] = field(default_factory=list)
-    n_solves: int = 0
-
-    def __post_init__(self) -> None:
-        n, k = len(self.directed), self.n_exemplars
-        self.products, self.coefficients = np.zeros((n, k)), np.zeros((n, k))
-        self.gram = np.zeros((k, k))
-        # The cost of nothing: of a unit vector half the fidelity, at the origin none.
-        self.upper = np.where(self.directed, self.fidelity / 2, 0.0)
-
-    def add(self, row: int, cost: float) -> None:
-        """Make a point an exemplar, found at that cost."""
-        t = len(self.picks)
-        self.picks.append(row)
-        self.costs.append(cost)
-        exemplar = self.unit[[row]]
-        exemplar = exemplar.toarray() if sp.issparse(exemplar) else exemplar
-        self.products[:, t] = times(self.unit, np.ascontiguousarray(exemplar[0]), self.pool)
-        self.gram[t, : t + 1] = self.gram[: t + 1, t] = self.products[self.picks, t]
-        self.upper[row] = -np.inf
-
-    def farthest(self) -> tuple[int, float]:
-        """Return the point of the largest cost, and that cost; ties go to the lower index.
-
-        Costs only fall when exemplars come in, so old ones bound new ones from above, and only points
-        whose bound reaches the largest cost found so far are solved.
-        """
-        size = len(self.picks)
-        free = np.flatnonzero((self.upper > -np.inf) & self.directed)
-        if len(free) == 0:  # only points at the origin are left
-            return int(np.flatnonzero(self.upper > -np.inf)[0]), 0.0
-        falling = free[np.argsort(-self.upper[free], kind="stable")]
-        bar, solved = raise_bar(
-            self.gram,
-            self.products,
-            size,
-            self.fidelity,
-            self.tol,
-            -np.inf,
-            falling,
-            self.coefficients,
-            self.upper,
-        )
-        self.n_solves += int(solved)
-        row = int(free[np.flatnonzero(self.upper[free] >= bar * (1 - self.tol))[0]])
-        return row, float(self.upper[row])
-
-    def code(self) -> np.ndarray:
-        """Return the coefficients of all points on the exemplars."""
-        size = len(self.picks)
-        gram = np.ascontiguousarray(self.gram[:size, :size])
-        coefficients = self.coefficients[:, :size].copy()
-        coefficients[self.picks] = 0
-        coded = self.directed.copy()
-        coded[self.picks] = False
-        rows = np.flatnonzero(coded)
-
-        def one(block: slice) -> None:
-            mine = rows[block]
-            found = coefficients[mine]
-            solve_rows(gram, np.ascontiguousarray(self.products[mine, :size]), self.fidelity, self.tol, found)
-            coefficients[mine] = found
-
-        self.pool.map(one, row_blocks(len(rows), 1024))
-        exemplars = np.flatnonzero(self.directed[self.picks])
-        coefficients[np.array(self.picks)[exemplars], exemplars] = 1 - 1 / self.fidelity
-        return coefficients
-
-
-def coefficient_graph(coefficients: np.ndarray, unit: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
-    """Link every point to those with the nearest coefficients, scaled to unit length.
-
-    A point that no exemplar expresses is linked to those it makes the smallest angle with.
+    ``upper`` bounds the cost of every point from above. Costs never rise when the set grows, so a bound
+    stays one: only points whose bound exceeds the largest cost found need to be solved again, from the
+    coefficients they had.
     """
-    n = len(coefficients)
-    k = min(n_neighbors, n - 1)
-    norms = np.linalg.norm(coefficients, axis=1)
-    expressed = np.flatnonzero(norms > 0)
-    indices = np.empty((n, k), np.intp)
-    if len(expressed) > k:
-        scaled = coefficients[expressed] / norms[expressed, None]
-        indices[expressed] = expressed[nearest_neighbors(scaled, k, pool=pool).indices]
-        others = np.flatnonzero(norms == 0)
-    else:
-        others = np.arange(n)
-    if len(others):
-        indices[others] = nearest_neighbors(unit, k, pool=pool).indices[others]
-    W = neighbor_graph(indices, np.ones((n, k)))
+
+    def __init__(self, X: np.ndarray | sp.csr_array, wanted: int, fidelity: float, tol: float) -> None:
+        n = X.shape[0]
+        self.X, self.wanted, self.fidelity, self.tol = X, wanted, fidelity, tol
+        self.chosen: list[int] = []
+        self.costs: list[float] = []
+        self.n_solves = 0
+        self.upper = np.full(n, fidelity / 2)
+        self.gram = np.zeros((wanted, wanted))
+        self.products = np.zeros((n, wanted))
+        self.coefficients = np.zeros((n, wanted))
+
+    def add(self, row: int, pool: Pool) -> None:
+        """Make a point an exemplar."""
+        place = len(self.chosen)
+        self.chosen.append(row)
+        self.costs.append(float(self.upper[row]))
+        self.upper[row] = -np.inf  # never again
+        point: Any = self.X[[row]]
+        point = (point.toarray() if sp.issparse(point) else point)[0]
+        self.products[:, place] = times(self.X, point, pool)
+        self.gram[: place + 1, place] = self.gram[place, : place + 1] = self.products[self.chosen, place]
+
+    def farthest(self) -> int:
+        """Return the point with the largest cost; the first of those within the tolerance."""
+        top = int(np.argmax(self.upper))
+        bar = self._raise(np.array([top]), -np.inf)
+        rivals = np.flatnonzero(self.upper >= bar * (1 - self.tol))
+        rivals = rivals[rivals != top]
+        bar = self._raise(rivals[np.argsort(-self.upper[rivals], kind="stable")], bar)
+        return int(np.argmax(self.upper >= bar * (1 - self.tol)))
+
+    def _raise(self, rows: np.ndarray, bar: float) -> float:
+        size = len(self.chosen)
+        bar, solved = raise_bar(
+            self.gram, self.products, size, self.fidelity, self.tol, bar, rows, self.coefficients, self.upper
+        )
+        self.n_solves += solved
+        return bar
+
+    def code(self, pool: Pool) -> np.ndarray:
+        """Return the coefficients of all points on the exemplars so far."""
+        size = len(self.chosen)
+        gram = np.ascontiguousarray(self.gram[:size, :size])
+        products = np.ascontiguousarray(self.products[:, :size])
+        # A copy: the search must not depend on who looks on.
+        C = self.coefficients[:, :size].copy()
+        pool.map(
+            lambda block: solve_rows(gram, products[block], self.fidelity, self.tol, C[block]),
+            row_blocks(*C.shape),
+        )
+        C[self.chosen] = (1 - 1 / self.fidelity) * np.eye(size)
+        return C
+
+
+def split_rows(unit: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    """Return which rows have a length and which are zeros."""
+    full = np.asarray(abs(unit).sum(axis=1)).ravel() > 0 if sp.issparse(unit) else unit.any(axis=1)
+    return np.flatnonzero(full), np.flatnonzero(~full)
+
+
+def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int, pool: Pool) -> sp.csr_array:
+    """Join every point to those whose unit coefficient vectors are nearest, and make this mutual."""
+    if n_neighbors < 1:
+        return sp.csr_array((len(C), len(C)))
+    norms = np.sqrt(squared_norms(C))
+    coded = norms > 0
+    if coded.sum() <= n_neighbors:
+        coded[:] = False
+    indices = np.empty((len(C), n_neighbors), np.intp)
+    if coded.any():
+        unit = C[coded] / norms[coded, None]
+        indices[coded] = np.flatnonzero(coded)[nearest_neighbors(unit, n_neighbors, pool=pool).indices]
+    if not coded.all():
+        # As vectors of zeros they would be near to all; their own directions say more.
+        own = np.flatnonzero(~coded)
+        near = nearest_neighbors(X, n_neighbors + 1, X[own], pool).indices
+        other = near != own[:, None]
+        other[other.all(axis=1), -1] = False
+        indices[own] = near[other].reshape(len(own), n_neighbors)
+    W = neighbor_graph(indices, np.ones(indices.shape))
     return (W + W.T).tocsr()
+
+
+def in_all_rows(
+    found: dict[str, Any],
+    rows: np.ndarray,
+    empty: np.ndarray,
+    fill: int,
+    n_clusters: int,
+    dtype: np.dtype,
+) -> dict[str, Any]:
+    """Put what was found for some rows into results for all; ``fill`` empty rows become exemplars too."""
+    n = len(rows) + len(empty)
+    placed = sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+    labels = np.full(n, len(rows) if len(rows) < n_clusters else 0)
+    labels[rows] = found["labels_"]
+    coefficients = sp.csr_array((placed @ found["coefficients_"]).astype(dtype))
+    coefficients.resize((n, coefficients.shape[1] + fill))
+    return found | {
+        "labels_": labels,
+        "exemplar_indices_": np.concatenate([rows[found["exemplar_indices_"]], empty[:fill]]),
+        "exemplar_scores_": np.concatenate([found["exemplar_scores_"], np.zeros(fill)]).astype(dtype),
+        "coefficients_": coefficients,
+        "affinity_": sp.csr_array((placed @ found["affinity_"] @ placed.T).astype(dtype)),
+    }

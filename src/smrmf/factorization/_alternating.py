@@ -53,13 +53,15 @@ class AbstractAlternation(ABC):
         """Return the first factors."""
 
     def products(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return ``G'X`` and ``G'G``, summed over blocks of rows."""
-        X = self.X
+        """Return ``G'X`` and ``G'G`` in double precision, summed over blocks of rows."""
+        X, G = self.X, G.astype(np.float64, copy=False)
         if sp.issparse(X):
             return (X.T @ G).T, G.T @ G
         # Blocks of many more rows than columns of G: each leaves a product behind.
         width = max(1, min(X.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
-        parts = self.pool.map(lambda b: (G[b].T @ X[b], G[b].T @ G[b]), row_blocks(len(X), width))
+        blocks = row_blocks(len(X), width)
+        wide = np.float64
+        parts = self.pool.map(lambda b: (G[b].T @ X[b].astype(wide, copy=False), G[b].T @ G[b]), blocks)
         return np.sum([p for p, _ in parts], axis=0), np.sum([g for _, g in parts], axis=0)
 
     def times_basis(self, F: np.ndarray) -> np.ndarray:
@@ -71,8 +73,8 @@ class AbstractAlternation(ABC):
 
     def objective(self, factors: Factors) -> float:
         """Return the loss, by the products at hand, and what the method adds."""
-        FF = factors.F @ factors.F.T
-        fit = float(np.vdot(factors.GG, FF) - 2 * np.vdot(factors.GX, factors.F))
+        F = factors.F.astype(np.float64, copy=False)
+        fit = float(np.vdot(factors.GG, F @ F.T) - 2 * np.vdot(factors.GX, F))
         return max(self.squared_norm + fit, 0.0) + self.regularization(factors)
 
 
@@ -97,7 +99,7 @@ class Multiplicative(AbstractAlternation):
         repelled = G @ (F @ F.T) + (self.weight * self.degrees)[:, None] * G
         G = G * (attracted / np.maximum(repelled, SMALLEST))
         GX, GG = self.products(G)
-        return Factors(G, F * (GX / np.maximum(GG @ F, SMALLEST)), GX, GG)
+        return Factors(G, (F * (GX / np.maximum(GG @ F, SMALLEST))).astype(F.dtype, copy=False), GX, GG)
 
     def regularization(self, factors: Factors) -> float:
         G = factors.G
@@ -131,8 +133,10 @@ class SemiNonnegative(AbstractAlternation):
 
 def least_squares(factors: Factors) -> np.ndarray:
     """Return the best basis F for G, by the products at hand."""
-    # The Gram matrix squares the condition of G: float32 gets its inverse in float64.
-    return (scipy.linalg.pinvh(factors.GG.astype(np.float64)) @ factors.GX).astype(factors.GX.dtype)
+    # Directions in which columns of G differ by their rounding only are none.
+    precisions = (float(np.finfo(np.float64).eps), float(np.finfo(factors.G.dtype).eps) ** 2)
+    inverse = scipy.linalg.pinvh(factors.GG, rtol=len(factors.GG) ** 2 * max(precisions))
+    return (inverse @ factors.GX).astype(factors.G.dtype)
 
 
 @dataclass(frozen=True)
@@ -202,5 +206,5 @@ def unit_rows(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def squared_norm_of(X: Any) -> float:
     """Return ``||X||_F^2`` of a dense or sparse X."""
-    values = X.data if sp.issparse(X) else X
-    return float(np.vdot(values, values))
+    values = (X.data if sp.issparse(X) else X).ravel()
+    return float(np.einsum("i,i->", values, values, dtype=np.float64))

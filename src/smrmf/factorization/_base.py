@@ -40,7 +40,7 @@ class Factorization(
 
         Returns
         -------
-        embedding : array of shape (n_samples, n_clusters)
+        embedding : array of shape (n_samples, n_components)
             The factor G.
         """
         return self.fit(X, y).embedding_
@@ -57,7 +57,7 @@ class Factorization(
 
         Returns
         -------
-        embedding : array of shape (n_samples, n_clusters)
+        embedding : array of shape (n_samples, n_components)
             Weighted means of rows of ``embedding_``.
         """
         return self._weights_of(X) @ self.embedding_
@@ -85,7 +85,7 @@ class Factorization(
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_clusters)
+        X : array-like of shape (n_samples, n_components)
             Embeddings.
 
         Returns

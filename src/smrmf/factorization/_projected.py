@@ -58,7 +58,9 @@ class ProjectedAffinity(AbstractAffinity):
         return ProjectedState(self.W, self.X @ self.W, S, squared_graph_scatter(S, self.X, self.pool))
 
     def graph(self, state: ProjectedState) -> np.ndarray:
-        return (state.S + state.S.T) / 2
+        W = state.S + state.S.T
+        W *= 0.5
+        return W
 
     def update(
         self, state: ProjectedState, G: np.ndarray, H: np.ndarray, lam: float, mu: float

@@ -23,11 +23,11 @@ from smrmf.kernels.graphs import symmetrize
 class APMF(ManifoldFactorization):
     """Adaptive projected factorisation: clusters, graph and projection learned together.
 
-    Solves ``min ||X W - G F||_{2,1} + lambda tr(G' L_S G) + alpha sum_ij s_ij^2 ||W'(x_i - x_j)||^2`` with G
-    non-negative and orthonormal, rows of S on the simplex and orthonormal columns of W. Pick it when
+    Solves ``min ||X W - G F||_{2,1} + lambda tr(G' L_S G) + alpha sum_ij s_ij^2 ||W'(x_i - x_j)||^2`` with
+    G non-negative and orthonormal, rows of S on the simplex and orthonormal columns of W. Pick it when
     many features are noise and a subspace in which neighbours agree should be found along with the
-    clusters. It needs two n x n arrays, and ``n^2 m + n m^2`` operations per iteration: for some thousand
-    points and features.
+    clusters. It needs up to four n x n arrays, and ``n^2 m + n m^2`` operations per iteration: for some
+    thousand points and features.
 
     The published iteration has the sign of a multiplier wrong and drops a term of the W step, so that its
     residual diverges; here every update minimises (W: lowers) the augmented Lagrangian. Where the
@@ -168,7 +168,7 @@ class APMF(ManifoldFactorization):
     def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
         n = sizes.n_samples
         check_memory(
-            "APMF", 3 * n * n * dtype.itemsize, f"three arrays of {n} x {n}", "use FastSMRMF, or fewer points"
+            "APMF", 4 * n * n * dtype.itemsize, f"four arrays of {n} x {n}", "use FastSMRMF, or fewer points"
         )
 
     def _reduce(self, data: np.ndarray) -> Reduced:

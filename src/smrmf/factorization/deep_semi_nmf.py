@@ -157,7 +157,7 @@ class DeepSemiNMF(Factorization):
                 "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
                 "embedding_": factors.G,
                 "components_": features,
-                # The best Z_1 for the given Z_2 rebuilds the features exactly, as k_1 is at least k_2.
+                # The best Z_1 for the given Z_2; where that has full rank it rebuilds the features.
                 "layer_components_": [scipy.linalg.pinv(mixing) @ features, mixing],
                 "_fit_data": data,
                 "_magnitude": magnitude,
@@ -172,6 +172,11 @@ class DeepSemiNMF(Factorization):
         warn_of_empty_clusters(fitted["labels_"], [], self.n_clusters, 4)
         warn_unless_converged("DeepSemiNMF", tuning, self.tol, 4)
         return fitted | tuning.named()
+
+    @classmethod
+    def paper_settings(cls) -> dict[str, Any]:
+        """Return the original's parameters: all iterations, and a hundred starts of k-means."""
+        return {"layers": "auto", "max_iter": 500, "tol": 0.0, "n_init": 100}
 
 
 def layer_sizes(

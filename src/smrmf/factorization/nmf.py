@@ -140,14 +140,16 @@ class NMFClustering(Factorization):
             G = model.fit_transform(over(data, scale))
         F, G = unit_rows(model.components_, G)
         for warning in caught:
-            warnings.warn(str(warning.message), warning.category, stacklevel=4)
+            # Rounding may make the error of an exact fit the root of a negative number.
+            if not issubclass(warning.category, RuntimeWarning):
+                warnings.warn(str(warning.message), warning.category, stacklevel=4)
         labels, moved = label_rows(G, self.labels, self.n_clusters, random_state)
         warn_of_empty_clusters(labels, moved, self.n_clusters, 4)
         fitted = {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),
             "components_": F,
-            "reconstruction_err_": float(model.reconstruction_err_) * scale * magnitude,
+            "reconstruction_err_": float(np.nan_to_num(model.reconstruction_err_)) * scale * magnitude,
             "n_iter_": model.n_iter_,
             "_fit_data": data,
             "_magnitude": magnitude,
@@ -155,6 +157,11 @@ class NMFClustering(Factorization):
         }
         watch({"n_iter": model.n_iter_, "objective": fitted["reconstruction_err_"]}, lambda: fitted)
         return fitted
+
+    @classmethod
+    def paper_settings(cls) -> dict[str, Any]:
+        """Return the paper's parameters; it averages over 30 random starts."""
+        return {"labels": "argmax", "init": "random", "solver": "mu", "max_iter": 1000, "tol": 1e-6}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

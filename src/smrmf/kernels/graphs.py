@@ -16,6 +16,8 @@ TILE_COLUMNS = 1024
 # Rounding in the product form may swap near ties: a few more candidates, then exact distances.
 SPARE_CANDIDATES = 8
 CENTER_SAMPLE = 1024
+# Sparse points with more entries than this are searched as dense ones, which is exact far from the origin.
+DENSE_SHARE = 0.25
 
 
 class Neighbors(NamedTuple):
@@ -90,8 +92,9 @@ def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neig
     which the product form loses the distances (far from the middle, close to each other) are
     searched directly. Sparse points are searched by scikit-learn.
     """
-    if sp.issparse(X):
+    if sp.issparse(X) and X.nnz < DENSE_SHARE * X.shape[0] * X.shape[1]:
         return _sparse_neighbors(X, n_neighbors, queries)
+    X, queries = (part.toarray() if sp.issparse(part) else part for part in (X, queries))
     center = typical_point(X)
     points = X - center
     searched = X if queries is None else queries

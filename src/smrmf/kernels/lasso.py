@@ -25,7 +25,7 @@ TINY = 1e-200
 
 @kernel
 def work_space(size):
-    """Make what :func:`solve_lasso` works in: two vectors of products, a direction, rotations, support, factor."""
+    """Make what :func:`solve_lasso` works in: products, a direction, rotations, support and factor."""
     return (
         np.empty(size),
         np.empty(size),

@@ -16,8 +16,11 @@ from smrmf._parallel import Pool
 from smrmf.kernels._balls import AbstractBall, Sum
 from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
 
-# The published penalty, for dissimilarities of at most one. It stays constant: a growing one freezes.
+# The published penalty, for dissimilarities of at most one. A growing one would freeze; for some time
+# it follows the slower of the two, Z - C and the change of C, then it stays.
 PENALTY = 0.1
+BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
+SLOWER, BALANCE_STEP = 3.0, 1.3
 # Over-relaxation saves about a third of the iterations.
 RELAXATION = 1.6
 
@@ -33,7 +36,7 @@ class Represented(NamedTuple):
 
 def represent(
     D: np.ndarray,
-    rows: AbstractBall,
+    rows: Callable[[float], AbstractBall],
     *,
     tol: float,
     max_iter: int,
@@ -46,8 +49,8 @@ def represent(
     ----------
     D : array of shape (n_targets, n_sources)
         Dissimilarities of at most one in size.
-    rows : AbstractBall
-        What is asked of the rows of Z; a price is in units of ``PENALTY``.
+    rows : callable
+        Returns what is asked of the rows of Z for a given penalty, in units of which a price is.
     tol : float
         Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
         change of Z.
@@ -65,22 +68,31 @@ def represent(
 
     def feasible() -> np.ndarray:
         Zt = np.empty_like(D)
-        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), PENALTY, 1.0)
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), mu, 1.0)
         return Zt
 
-    shrunk, last_gap = None, np.inf
+    mu, shrunk, last_gap = PENALTY, None, np.inf
     converged = stopped = False
     for n_iter in range(1, max_iter + 1):
-        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), PENALTY, RELAXATION)
-        shrunk = rows.shrinkage(Sum(Z, multiplier, 1 / PENALTY), 1.0, shrunk, pool)
-        measured = pool.over_rows(c_rows, (Z, C, multiplier), *shrunk, PENALTY)
-        gap = max(entry for _, entry in measured)
-        unrest = max(gap, last_gap, *(change for change, _ in measured))
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, RELAXATION)
+        shrunk = rows(mu).shrinkage(Sum(Z, multiplier, 1 / mu), 1.0, shrunk, pool)
+        measured = pool.over_rows(c_rows, (Z, C, multiplier), *shrunk, mu)
+        change, gap = (max(entries) for entries in zip(*measured, strict=True))
+        unrest = max(gap, last_gap, change)
         last_gap = gap
         converged = unrest <= tol
         if on_iteration is not None:
             stopped = on_iteration(n_iter, unrest, feasible)
         if converged or stopped:
             break
-    pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), PENALTY, 1.0)
+        if n_iter % BALANCE_EVERY == 0 and n_iter <= BALANCE_UNTIL:
+            mu *= balance(gap, change)
+    pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, 1.0)
     return Represented(Z, n_iter, converged, stopped)
+
+
+def balance(gap: float, change: float) -> float:
+    """Return what the penalty is multiplied by: more of it closes the gap, less lets C move."""
+    if gap > SLOWER * change:
+        return BALANCE_STEP
+    return 1 / BALANCE_STEP if change > SLOWER * gap else 1.0

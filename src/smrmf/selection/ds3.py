@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -28,7 +28,7 @@ from smrmf._validation import (
     tame,
 )
 from smrmf.kernels._balls import AbstractBall, L1InfBall, L1InfPenalty, L12Ball, L12Penalty
-from smrmf.selection._admm import PENALTY, represent
+from smrmf.selection._admm import represent
 from smrmf.selection._base import Selector
 
 # A source is a representative if its largest entry reaches this share of the largest of all.
@@ -199,15 +199,16 @@ class DS3(ClusterMixin, Selector):
             )
         return attributes(found.Zt) | {"n_iter_": found.n_iter, "converged_": found.converged}
 
-    def _rows(self, D: np.ndarray, problem: Posed) -> AbstractBall:
-        """Return what is asked of the rows of Z."""
+    def _rows(self, D: np.ndarray, problem: Posed) -> Callable[[float], AbstractBall]:
+        """Return what is asked of the rows of Z, for a given penalty."""
         if self.regularization is not None:
             # Beyond the price that leaves one representative nothing changes but the time it takes.
-            threshold = min(self.regularization, 1.0) * largest_price(D, self.norm) / PENALTY
-            return L1InfPenalty(threshold) if self.norm == "linf" else L12Penalty(threshold)
-        if self.norm == "linf":
-            return L1InfBall(float(problem.n_exemplars))
-        return L12Ball(float(np.sqrt(problem.n_exemplars * problem.n_targets)))
+            price = min(self.regularization, 1.0) * largest_price(D, self.norm)
+            kind = L1InfPenalty if self.norm == "linf" else L12Penalty
+            return lambda penalty: kind(price / penalty)
+        q, n = problem.n_exemplars, problem.n_targets
+        ball = L1InfBall(float(q)) if self.norm == "linf" else L12Ball(float(np.sqrt(q * n)))
+        return lambda penalty: ball
 
     def _read(self, Zt: np.ndarray, D: np.ndarray, n_exemplars: int) -> dict[str, Any]:
         """Read representatives and clusters from Z."""
