@@ -50,10 +50,15 @@ def codes(X, chosen, fidelity):
     return C
 
 
-def graph(C, n_neighbors):
-    """Join every row to those nearest to it after scaling to length one, and add the transpose."""
-    C = unit(C)
-    distances = np.linalg.norm(C[:, None, :] - C[None, :, :], axis=2)
+def graph(X, C, n_neighbors):
+    """Join every point to those with the nearest unit coefficients, and add the transpose.
+
+    Coefficients at a right angle or more are not near: after all others these points come by cosine.
+    """
+    X, C = unit(X), unit(C)
+    near = ((C[:, None, :] - C[None, :, :]) ** 2).sum(axis=2)
+    far = ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2)
+    distances = np.where(near < 2 - 1e-9, near, 2 + far)
     np.fill_diagonal(distances, np.inf)
     W = np.zeros(distances.shape)
     for row, nearest in zip(W, np.argsort(distances, axis=1, kind="stable"), strict=True):

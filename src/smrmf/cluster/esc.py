@@ -24,6 +24,8 @@ from smrmf.selection._base import Selector
 
 DEFAULT_NEIGHBORS = 3
 KMEANS_STARTS = 20
+# Squared distance of unit vectors at a right angle, but for rounding.
+RIGHT_ANGLE = 2 - 1e-9
 
 
 class Problem(NamedTuple):
@@ -83,8 +85,9 @@ class ESC(ClusterMixin, Selector):
     coefficients_ : CSR matrix of shape (n_samples, n_exemplars)
         The c of every point; ``(1 - 1/lambda)`` at its own place for an exemplar.
     affinity_ : CSR matrix of shape (n_samples, n_samples)
-        The symmetric graph: 1, or 2 for mutual neighbours. Points without coefficients have their nearest
-        points by cosine for neighbours, rows of zeros none.
+        The symmetric graph: 1, or 2 for mutual neighbours. Where coefficients are alike to those of too few
+        other points, or there are none, the nearest points by cosine are neighbours instead; rows of zeros
+        have none.
     n_solves_ : int
         LASSO problems of the search; without bounds it would be almost n_samples for every exemplar.
     n_features_in_ : int
@@ -102,10 +105,10 @@ class ESC(ClusterMixin, Selector):
     >>> import numpy as np
     >>> from smrmf import ESC
     >>> rng = np.random.RandomState(0)
-    >>> planes = [rng.normal(size=(40, 2)) @ rng.normal(size=(2, 9)) for _ in range(3)]
-    >>> model = ESC(n_clusters=3, exemplars=15, random_state=0).fit(np.vstack(planes))
+    >>> subspaces = [rng.normal(size=(100, 3)) @ rng.normal(size=(3, 12)) for _ in range(3)]
+    >>> model = ESC(n_clusters=3, n_neighbors=5, random_state=0).fit(np.vstack(subspaces))
     >>> [int(size) for size in np.bincount(model.labels_)]
-    [40, 40, 40]
+    [100, 100, 100]
     """
 
     _rules: ClassVar[dict[str, Iterable[Rule]]] = {
@@ -183,8 +186,8 @@ class ESC(ClusterMixin, Selector):
         n_found = len(np.unique(fitted["labels_"]))
         if n_found < self.n_clusters:
             warnings.warn(
-                f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: points that are "
-                "multiples of each other cannot be told apart; lower n_clusters.",
+                f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: too few points "
+                "differ in direction; lower n_clusters.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -285,24 +288,31 @@ def split_rows(unit: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]
 
 
 def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int, pool: Pool) -> sp.csr_array:
-    """Join every point to those whose unit coefficient vectors are nearest, and make this mutual."""
+    """Join every point to those whose unit coefficient vectors are nearest, and make this mutual.
+
+    Vectors at a right angle are not alike at all, and any choice among them would be arbitrary: in their
+    place come the points nearest by cosine.
+    """
     if n_neighbors < 1:
         return sp.csr_array((len(C), len(C)))
     norms = np.sqrt(squared_norms(C))
-    coded = norms > 0
-    if coded.sum() <= n_neighbors:
-        coded[:] = False
-    indices = np.empty((len(C), n_neighbors), np.intp)
-    if coded.any():
-        unit = C[coded] / norms[coded, None]
-        indices[coded] = np.flatnonzero(coded)[nearest_neighbors(unit, n_neighbors, pool=pool).indices]
-    if not coded.all():
-        # As vectors of zeros they would be near to all; their own directions say more.
-        own = np.flatnonzero(~coded)
-        near = nearest_neighbors(X, n_neighbors + 1, X[own], pool).indices
-        other = near != own[:, None]
-        other[other.all(axis=1), -1] = False
-        indices[own] = near[other].reshape(len(own), n_neighbors)
+    coded = np.flatnonzero(norms > 0)
+    indices = np.zeros((len(C), n_neighbors), np.intp)
+    strange = np.ones(indices.shape, dtype=bool)
+    if len(coded) > n_neighbors:
+        unit = C[coded]
+        unit /= norms[coded, None]
+        near = nearest_neighbors(unit, n_neighbors, pool=pool)
+        indices[coded] = coded[near.indices]
+        strange[coded] = near.squared > RIGHT_ANGLE
+    rows = np.flatnonzero(strange.any(axis=1))
+    if len(rows):
+        # Oneself and the neighbours found may be among them, and enough will be left.
+        wanted = min(2 * n_neighbors + 1, len(C))
+        for row, near in zip(rows, nearest_neighbors(X, wanted, X[rows], pool).indices, strict=True):
+            alike = indices[row][~strange[row]]
+            others = near[(near != row) & ~np.isin(near, alike)]
+            indices[row] = np.append(alike, others)[:n_neighbors]
     W = neighbor_graph(indices, np.ones(indices.shape))
     return (W + W.T).tocsr()
 

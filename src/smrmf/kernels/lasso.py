@@ -20,6 +20,8 @@ LEAST_PIVOT = 1e-6
 LONGEST_STEP = 1e8
 # In units of the fidelity, costs closer than this cannot be told apart.
 ROUNDING = 2e-16
+# Rounds for every row, far more than are ever needed: creeping along a dependence has an end, too.
+MOST_ROUNDS = 20
 TINY = 1e-200
 
 
@@ -159,12 +161,13 @@ def move(gram, size, threshold, support, count, direction, c, q, shift):
         share = direction[e]
         for j in range(size):
             shift[j] += share * gram[i, j]
-    slope = TINY
+    slope = 0.0
     curvature = 0.0
     for e in range(count):
         i = support[e]
         slope += direction[e] * (q[i] - threshold * np.sign(c[i]))
         curvature += direction[e] * shift[i]
+    slope = max(slope, TINY)  # rounding
     # One, but for raised pivots, which make the direction too short.
     step = slope / max(curvature, slope / LONGEST_STEP)
     vanishing = -1
@@ -217,16 +220,18 @@ def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
     known = 0
     wanted = 1
     last = np.inf
-    while True:
-        upper, lower = lasso_bounds(products, size, fidelity, c, q)
+    upper, lower = lasso_bounds(products, size, fidelity, c, q)
+    for _ in range(MOST_ROUNDS * (size + 1)):
         if upper < bar or upper - lower <= tol * upper or last - upper <= ROUNDING * fidelity:
-            return upper, lower
+            break
         last = upper
         entered = enter(gram, size, threshold, wanted, c, q, support, count)
         count = settle(gram, size, threshold, c, entered, known, work)
         known = count
         if count == entered:  # rows that came together have not pushed each other out
             wanted = min(2 * wanted, size)
+        upper, lower = lasso_bounds(products, size, fidelity, c, q)
+    return upper, lower
 
 
 @kernel

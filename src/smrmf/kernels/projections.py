@@ -13,6 +13,8 @@ from smrmf._compile import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 
 MAX_NEWTON_STEPS = 100
+# Below this share of entries other than zero, collecting them pays.
+SPARSE_SHARE = 0.1
 
 
 @kernel
@@ -101,6 +103,35 @@ def _column_tails(P, Q, weight, level, sums, counts):
             counts[i] += 1.0 if reaches else 0.0
 
 
+@kernel
+def _gather_entries(P, Q, weight, values, columns):
+    """Collect the entries of ``|P + weight Q|`` other than zero, with their columns.
+
+    Return how many, or -1 if there is no room for all of them.
+    """
+    count = 0
+    for r in range(P.shape[0]):
+        for i in range(P.shape[1]):
+            a = abs(P[r, i] + weight * Q[r, i])
+            if a > 0.0:
+                if count == values.shape[0]:
+                    return -1
+                values[count] = a
+                columns[count] = i
+                count += 1
+    return count
+
+
+@kernel
+def _entry_tails(values, columns, level, sums, counts):
+    """Do what ``_column_tails`` does on collected entries."""
+    for e in range(values.shape[0]):
+        i = columns[e]
+        if values[e] >= level[i]:
+            sums[i] += values[e]
+            counts[i] += 1.0
+
+
 def _sum_blocks(pass_over, P, Q, n_groups, pool):
     """Run a column pass over row blocks and combine (sum, second) in the order of the blocks."""
 
@@ -123,15 +154,43 @@ def _totals(P, Q, weight, pool):
     return np.sum([t for t, _ in parts], axis=0), np.max([m for _, m in parts], axis=0)
 
 
-def _tails(P, Q, weight, level, pool):
-    """Return sums and counts (at least 1) of the entries of each column that reach its level."""
+class _Tails:
+    """Sums and counts of the entries of each column of ``|P + weight Q|`` that reach its level.
 
-    def one(p, q, sums, counts):
-        _column_tails(p, q, weight, level, sums, counts)
+    Every step of Newton's method asks for them. Inside an iteration most entries are zero, and those
+    that are not are collected once.
+    """
 
-    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
-    counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
-    return np.sum([s for s, _ in parts], axis=0), counts
+    def __init__(self, P, Q, weight, pool):
+        self.P, self.Q, self.weight, self.pool = P, Q, weight, pool
+        # Larger blocks than usual: a pass leaves only sums behind.
+        self.blocks = row_blocks(len(P), max(1, P.shape[1] // 4))
+        entries = pool.map(lambda b: _gather_block(P[b], Q[b], weight), self.blocks)
+        self.entries = None if any(part is None for part in entries) else entries
+
+    def __call__(self, level):
+        """Return the sums and the counts, which are at least 1."""
+
+        def one(place):
+            sums, counts = np.zeros(len(level)), np.zeros(len(level))
+            if self.entries is not None:
+                _entry_tails(*self.entries[place], level, sums, counts)
+            else:
+                block = self.blocks[place]
+                _column_tails(self.P[block], self.Q[block], self.weight, level, sums, counts)
+            return sums, counts
+
+        parts = self.pool.map(one, range(len(self.blocks)))
+        counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
+        return np.sum([s for s, _ in parts], axis=0), counts
+
+
+def _gather_block(P, Q, weight):
+    """Return the entries of a block that differ from zero, and their columns; None if they are too many."""
+    room = int(SPARSE_SHARE * P.size) + 1
+    values, columns = np.empty(room, P.dtype), np.empty(room, np.int32)
+    count = _gather_entries(P, Q, weight, values, columns)
+    return None if count < 0 else (values[:count].copy(), columns[:count].copy())
 
 
 def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL):
@@ -143,8 +202,9 @@ def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL
     totals, largest = _totals(P, Q, weight, pool)
     live = totals > threshold
     level = largest if warm is None else np.minimum(warm, largest)
+    tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):
-        sums, counts = _tails(P, Q, weight, level, pool)
+        sums, counts = tails(level)
         updated = np.where(live, np.clip((sums - threshold) / counts, 0.0, largest), 0.0)
         settled = np.allclose(updated, level, rtol=1e-13, atol=0.0)
         level = updated
@@ -167,8 +227,9 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         return np.full(n_groups, np.inf)
     level = largest.copy() if warm is None else np.minimum(warm, largest)
     live = np.ones(n_groups, dtype=bool)
+    tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):
-        sums, counts = _tails(P, Q, weight, level, pool)
+        sums, counts = tails(level)
         theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
         alive = totals > theta
         # A group that comes back to life has no level yet, so it restarts from zero.

@@ -16,8 +16,8 @@ from smrmf._parallel import Pool
 from smrmf.kernels._balls import AbstractBall, Sum
 from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
 
-# The published penalty, for dissimilarities of at most one. A growing one would freeze; for some time
-# it follows the slower of the two, Z - C and the change of C, then it stays.
+# The published penalty, for dissimilarities of at most one. A growing one would freeze. With a price it
+# follows for some time the slower of the two, Z - C and the change of C; with a ball that does not pay.
 PENALTY = 0.1
 BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
 SLOWER, BALANCE_STEP = 3.0, 1.3
@@ -38,6 +38,7 @@ def represent(
     D: np.ndarray,
     rows: Callable[[float], AbstractBall],
     *,
+    balanced: bool,
     tol: float,
     max_iter: int,
     pool: Pool,
@@ -51,6 +52,8 @@ def represent(
         Dissimilarities of at most one in size.
     rows : callable
         Returns what is asked of the rows of Z for a given penalty, in units of which a price is.
+    balanced : bool
+        Whether to adapt the penalty for some time.
     tol : float
         Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
         change of Z.
@@ -85,7 +88,7 @@ def represent(
             stopped = on_iteration(n_iter, unrest, feasible)
         if converged or stopped:
             break
-        if n_iter % BALANCE_EVERY == 0 and n_iter <= BALANCE_UNTIL:
+        if balanced and n_iter % BALANCE_EVERY == 0 and n_iter <= BALANCE_UNTIL:
             mu *= balance(gap, change)
     pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, 1.0)
     return Represented(Z, n_iter, converged, stopped)

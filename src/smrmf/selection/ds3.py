@@ -188,8 +188,15 @@ class DS3(ClusterMixin, Selector):
         def on_iteration(n_iter: int, unrest: float, make: Any) -> bool:
             return watch({"n_iter": n_iter, "change": unrest}, lambda: attributes(make()))
 
-        rows = self._rows(D, problem)
-        found = represent(D, rows, tol=self.tol, max_iter=self.max_iter, pool=pool, on_iteration=on_iteration)
+        found = represent(
+            D,
+            self._rows(D, problem),
+            balanced=self.regularization is not None,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            pool=pool,
+            on_iteration=on_iteration,
+        )
         if not (found.converged or found.stopped) and self.tol > 0:
             warnings.warn(
                 f"DS3 did not converge in max_iter={self.max_iter} iterations: entries of Z still change or "
