@@ -153,7 +153,7 @@ def run_ratios(folder: Path) -> None:
 
     X, _ = load(folder, "mfeat-fac")
     print(f"\n{'against the plain form':62s}{'ours':>11s}{'plain':>12s}{'ratio':>10s}")
-    count = round(0.1 * len(X))
+    count = 100  # some more, and the plain form's SVD of a residual of rounding errors may not converge
     ipm = IPM(exemplars=count)
     faster(
         f"IPM, {count} of {len(X)} points (mfeat-fac)",
