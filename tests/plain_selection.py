@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
+import scipy.linalg
 from threadpoolctl import threadpool_limits
 
 
@@ -21,7 +22,8 @@ def plain_ipm(X, n_picks, matching="original"):
         if (R**2).sum() <= 1e-12 * (A**2).sum() and len(picks) > start:
             start = len(picks)
             continue
-        direction = np.linalg.svd(R, full_matrices=False)[0][:, 0]
+        # The quicker driver may not converge on residuals that lack rank.
+        direction = scipy.linalg.svd(R, full_matrices=False, lapack_driver="gesvd")[0][:, 0]
         lengths = np.linalg.norm(A, axis=0)
         divisor = lengths
         if matching == "residual":
