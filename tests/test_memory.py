@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_blobs
 
-from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf import DS3, RMNMF, SMRMF, FastSMRMF
 
 
 def peak_of(fit):
@@ -41,3 +41,11 @@ def test_sparse_graphs_never_make_a_square_array(kind):
     assert peak_of(lambda: model.fit(X)) < n * n * X.itemsize / 4
     assert peak_of(lambda: model.predict(X)) < n * n * X.itemsize / 4
     assert model.representation_.nnz <= n * 11
+
+
+@pytest.mark.parametrize("parameters", [{"exemplars": 10}, {"regularization": 0.2, "norm": "l2"}], ids=str)
+def test_ds3_holds_at_most_five_square_arrays(parameters):
+    n = 1200
+    X, _ = make_blobs(n, 10, centers=5, random_state=0)
+    model = DS3(max_iter=20, tol=0, **parameters).fit(X[:300])
+    assert peak_of(lambda: model.fit(X)) <= 5 * n * n * X.itemsize

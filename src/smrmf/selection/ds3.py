@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import pairwise_distances
 from sklearn.utils import Tags
 
 from smrmf._estimator import RULES, Watch
@@ -63,7 +62,7 @@ class DS3(ClusterMixin, Selector):
     ``lambda sum_i ||z_i||_p`` is added (regularised form); p is infinity or 2. For p = infinity these are
     the linear-programming relaxations of p-median and of facility location. Pick it when all you have
     is how unlike things are, and you want real ones that stand for the rest, and clusters.
-    It needs four arrays of sources x targets and some hundred iterations over them.
+    It needs four arrays of sources x targets, and every iteration costs some passes over them.
 
     Parameters
     ----------
@@ -224,7 +223,7 @@ class DS3(ClusterMixin, Selector):
         ranked = best_first(norms, len(norms))
         chosen = ranked[peaks[ranked] >= SMALLEST_SHARE * peaks.max()][:most]
         centers = chosen if self.n_clusters is None else ranked[: self.n_clusters]
-        owner = assign(Zt[:, centers], D[:, centers])
+        owner = assign(Zt, D, centers)
         winners, labels = np.unique(owner, return_inverse=True)
         return {
             "exemplar_indices_": chosen,
@@ -247,15 +246,24 @@ def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]
     if metric == "precomputed":
         D = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T)
     else:
-        blocks = row_blocks(X.shape[0], X.shape[0])
-        D = np.concatenate(pool.map(lambda b: pairwise_distances(X[b], X, metric=metric), blocks))
-        D = D.astype(X.dtype, copy=False)
-        if degree is not None:  # a distance
+        D = distances(X, metric, pool)
+        if degree is not None:
             np.fill_diagonal(D, 0)  # rounding leaves traces there
-    largest = float(np.abs(D).max())
+    largest = max(float(D.max()), -float(D.min()))
     if largest > 0:
         D /= D.dtype.type(largest)
     return D, (largest or 1.0) * magnitude ** (degree or 1)
+
+
+def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
+    """Return the distances of all pairs of points by any metric of scikit-learn, filled block by block."""
+    from sklearn.metrics import pairwise_distances  # slow to import, and needed by fit only
+
+    n = X.shape[0]
+    D = np.empty((n, n), X.dtype)
+    blocks = row_blocks(n, n)
+    pool.map(lambda b: np.copyto(D[b], pairwise_distances(X[b], X, metric=metric)), blocks)
+    return D
 
 
 def largest_price(D: np.ndarray, norm: str) -> float:
@@ -264,16 +272,24 @@ def largest_price(D: np.ndarray, norm: str) -> float:
     It is sufficient, not tight. Sources as good as the best one have no price.
     """
     best = int(np.argmin(D.sum(axis=0)))
-    v = D - D[:, best : best + 1]
+    total, size = np.zeros(D.shape[1]), np.zeros(D.shape[1])
+    for block in row_blocks(*D.shape):
+        v = D[block] - D[block, best : best + 1]
+        total += v.sum(axis=0)
+        size += np.abs(v).sum(axis=0) if norm == "linf" else np.einsum("ji,ji->i", v, v)
     if norm == "linf":
-        prices = np.abs(v).sum(axis=0) / 2
+        prices = size / 2
     else:
-        total = v.sum(axis=0)
-        squares = np.einsum("ji,ji->i", v, v) * np.sqrt(len(D))
-        prices = np.divide(squares, 2 * total, out=np.zeros_like(squares), where=total > 0)
+        prices = np.divide(np.sqrt(len(D)) * size, 2 * total, out=np.zeros_like(size), where=total > 0)
     return float(prices.max()) or 1.0
 
 
-def assign(Z: np.ndarray, D: np.ndarray) -> np.ndarray:
+def assign(Zt: np.ndarray, D: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Give every target to the centre that represents it most, or, if none does, to the least unlike one."""
-    return np.where(Z.max(axis=1) > 0, Z.argmax(axis=1), D.argmin(axis=1))
+
+    def one(block: slice) -> np.ndarray:
+        shares = Zt[block][:, centers]
+        nearest = D[block][:, centers].argmin(axis=1)
+        return np.where(shares.max(axis=1) > 0, shares.argmax(axis=1), nearest)
+
+    return np.concatenate([one(block) for block in row_blocks(*Zt.shape)])
