@@ -10,6 +10,22 @@ import scipy.sparse as sp
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS, TfidfTransformer
 from sklearn.preprocessing import normalize
 
+# File name and the paper's name; gordon stands in for OVA_Colon, under its own name.
+PAPER_NAMES: dict[str, str | None] = {
+    "wave": "Wave",
+    "ionosphere": "Ionosphere",
+    "sonar": "Sonar",
+    "movement": "Movement",
+    "musk1": "Musk1",
+    "mfeat-fac": "mfeat-fac",
+    "mfeat-pix": "mfeat-pix",
+    "semeion": "Semeion",
+    "isolet": "ISOLET",
+    "coil-5": "COIL-5",
+    "20-news": "20-news",
+    "orl": "ORL",
+    "gordon": None,
+}
 PER_CLASS_OF_WAVE = 200
 DOCUMENTS_PER_CLASS = 251
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _data import load
+from _data import PAPER_NAMES, load
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 
@@ -60,22 +60,6 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "SMRMF-NS": lambda c: SMRMF(c, selection=None, random_state=0),
     "SMRMF": lambda c: SMRMF(c, random_state=0),
     "f-SMRMF": lambda c: FastSMRMF(c, random_state=0),
-}
-# File name and the paper's name; gordon stands in for OVA_Colon, under its own name.
-DATA_SETS = {
-    "wave": "Wave",
-    "ionosphere": "Ionosphere",
-    "sonar": "Sonar",
-    "movement": "Movement",
-    "musk1": "Musk1",
-    "mfeat-fac": "mfeat-fac",
-    "mfeat-pix": "mfeat-pix",
-    "semeion": "Semeion",
-    "isolet": "ISOLET",
-    "coil-5": "COIL-5",
-    "20-news": "20-news",
-    "orl": "ORL",
-    "gordon": None,
 }
 
 
@@ -122,7 +106,7 @@ def run_table(folder: Path, tables: Path, names: list[str], methods: list[str]) 
         results = [run(name, method, X, y) for method in methods]
         total += float(np.nansum([duration for duration, _, _ in results]))
         print(line(f"{name} {X.shape[0]} x {X.shape[1]}", [f"{r[0]:.2f}" for r in results]))
-        paper = printed[DATA_SETS[name]] if DATA_SETS[name] else {}
+        paper = printed[PAPER_NAMES[name]] if PAPER_NAMES[name] else {}
         stated = ["-" if paper.get(m) is None else f"{paper[m]:.2f}" for m in methods]
         print(line("", stated), flush=True)
         accuracies[name] = [accuracy for _, accuracy, _ in results]
@@ -204,7 +188,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the data sets")
     parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
-    parser.add_argument("--sets", nargs="+", default=list(DATA_SETS), choices=DATA_SETS, metavar="SET")
+    parser.add_argument("--sets", nargs="+", default=list(PAPER_NAMES), choices=PAPER_NAMES, metavar="SET")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
     parser.add_argument("--no-ratios", action="store_true", help="leave out the plain forms")
     options = parser.parse_args()

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from _data import load
+from _data import PAPER_NAMES, load
 from sklearn.base import clone
 from sklearn.cluster import KMeans, SpectralClustering
 from sklearn.decomposition import NMF
@@ -37,13 +37,7 @@ DATA_SETS = [
     "mfeat-fac",
     "mfeat-pix",
 ]
-PAPER_SETS = {
-    "ionosphere": "Ionosphere",
-    "sonar": "Sonar",
-    "movement": "Movement",
-    "coil-5": "COIL-5",
-    "wave": "Wave",
-}
+PAPER_SETS = ["ionosphere", "sonar", "movement", "coil-5", "wave"]
 WEIGHTS = (1e-3, 1e-2, 1e-1, 1.0)
 SMOOTHNESS = (1e-2, 1e-1, 1.0, 10.0)
 
@@ -149,7 +143,7 @@ def run_paper(
             results = joblib.Parallel(n_jobs=jobs)(joblib.delayed(score_one)(m, X, y) for m in models)
             best = max(accuracy for accuracy, _ in results)
             converged = np.mean([good for _, good in results])
-            stated = printed[PAPER_SETS[name]][method]
+            stated = printed[PAPER_NAMES[name]][method]
             line += f"{best:9.3f}{stated:7.2f}{converged:7.0%}"
         print(line, flush=True)
 
@@ -167,7 +161,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.paper:
         tables = options.tables or options.data.parent / "paper" / "tables.json"
-        names = options.sets or list(PAPER_SETS)
+        names = options.sets or PAPER_SETS
         run_paper(options.data, tables, names, options.jobs, options.penalty, options.fill)
     else:
         run_defaults(options.data, options.sets or DATA_SETS, options.seeds)

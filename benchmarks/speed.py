@@ -1,13 +1,13 @@
 """How fast is it? Every figure is a ratio to a peer, measured in the same process.
 
 ``python benchmarks/speed.py --data FOLDER`` on an otherwise idle machine. All code is warm (compiled and
-run once) before it is timed; times are medians over repetitions that alternate with their peer.
+run once) before it is timed; times are medians over repetitions that alternate with their peer. Seconds
+of all methods beside the paper's are in ``methods.py``.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
 import tracemalloc
 import warnings
@@ -19,22 +19,9 @@ from _data import load
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
 
-from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import thread_pool
 from smrmf.kernels.graphs import nearest_neighbors
-
-PAPER_NAMES = {
-    "wave": "Wave",
-    "ionosphere": "Ionosphere",
-    "sonar": "Sonar",
-    "movement": "Movement",
-    "musk1": "Musk1",
-    "coil-5": "COIL-5",
-    "isolet": "ISOLET",
-    "semeion": "Semeion",
-    "mfeat-fac": "mfeat-fac",
-    "mfeat-pix": "mfeat-pix",
-}
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -128,30 +115,13 @@ def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
     print(f"  exponent of the time beyond the search: {exponent:.2f}")
 
 
-def beside_the_paper(folder: Path, tables: Path) -> None:
-    if not tables.is_file():
-        return
-    printed = json.loads(tables.read_text())["tables"]["run_time"]["values"]
-    print("\nSeconds per fit at our defaults; p = printed in the paper (MATLAB, other hardware)")
-    print(f"  {'':10s}{'RMNMF':>9s}{'p':>9s}{'SMRMF':>9s}{'p':>9s}{'f-SMRMF':>9s}{'p':>9s}")
-    for name, paper_name in PAPER_NAMES.items():
-        X, y = load(folder, name)
-        line = f"  {name:10s}"
-        for method, kind in (("RMNMF", RMNMF), ("SMRMF", SMRMF), ("f-SMRMF", FastSMRMF)):
-            model = kind(len(np.unique(y)), random_state=0)
-            line += f"{seconds(lambda m=model, X=X: m.fit(X)):9.2f}{printed[paper_name][method]:9.2f}"
-        print(line, flush=True)
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the .npz files")
-    parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
     options = parser.parse_args()
     against_spectral_clustering(options.data)
     smrmf_iteration()
     scaling()
-    beside_the_paper(options.data, options.tables or options.data.parent / "paper" / "tables.json")
 
 
 if __name__ == "__main__":
