@@ -21,7 +21,7 @@ from test_estimators import Recorder
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
-from smrmf.factorization._alternating import Multiplicative, squared_norm_of, unit_rows
+from smrmf.factorization._alternating import Multiplicative, squared_norm_of, unit_components
 from smrmf.factorization.gnmf import GNMF, either_neighbor_graph, first_factors
 from smrmf.factorization.nmf import NMFClustering
 
@@ -141,7 +141,7 @@ def test_without_the_graph_it_is_plain_nmf(blobs, init):
     for _ in range(40):
         G *= (unit @ F.T) / np.maximum(G @ (F @ F.T), 1e-10)
         F *= (G.T @ unit) / np.maximum((G.T @ G) @ F, 1e-10)
-    F, G = unit_rows(F, G)
+    F, G = unit_components(F, G)
     options = {"init": init, "tol": 0, "max_iter": 40, "random_state": 5}
     model = GNMF(3, manifold_weight=0, **options).fit(X)
     np.testing.assert_allclose(model.components_, F, atol=1e-9)

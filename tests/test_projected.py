@@ -37,7 +37,7 @@ from smrmf.factorization._projected import (
     smallest_axes,
     squared_graph_scatter,
 )
-from smrmf.factorization._reduce import HELD, principal_axes
+from smrmf.factorization._reduce import HELD, leading_axes
 from smrmf.factorization._start import simplex_graph
 from smrmf.factorization.apmf import APMF
 from smrmf.kernels.graphs import Laplacian, nearest_neighbors, symmetrize
@@ -315,7 +315,7 @@ def test_the_descent_falls_where_the_leading_axis_is_hidden():
 @DTYPES
 def test_points_that_fill_their_features_are_only_centred(shape, dtype):
     X = normal(0, *shape).astype(dtype)
-    reduced = principal_axes(X)
+    reduced = leading_axes(X)
     assert reduced.basis is None
     assert reduced.X.dtype == dtype
     np.testing.assert_allclose(reduced.center, X.mean(axis=0, dtype=float))
@@ -325,7 +325,7 @@ def test_points_that_fill_their_features_are_only_centred(shape, dtype):
 @pytest.mark.parametrize(("dtype", "ratio"), [(np.float64, 1e6), (np.float32, 1e3)])
 def test_features_of_different_units_are_kept(dtype, ratio):
     X = (normal(0, 200, 5) * np.geomspace(1, 1 / ratio, 5)).astype(dtype)
-    assert principal_axes(X).basis is None
+    assert leading_axes(X).basis is None
 
 
 @pytest.mark.parametrize("shape", [(30, 80), (80, 30), (25, 25)], ids=str)
@@ -335,7 +335,7 @@ def test_features_of_different_units_are_kept(dtype, ratio):
 def test_axes_hold_nearly_all_of_points_that_do_not(shape, rank, offset, dtype):
     X = normal(0, shape[0], rank) * np.geomspace(1, 1e-3, rank) @ normal(1, rank, shape[1])
     X = (X + offset).astype(dtype)
-    reduced = principal_axes(X)
+    reduced = leading_axes(X)
     basis, centred = reduced.basis.astype(float), X.astype(float) - X.mean(axis=0, dtype=float)
     assert reduced.basis.dtype == reduced.X.dtype == dtype
     tol = 1e-10 if dtype is np.float64 else 1e-4
@@ -353,7 +353,7 @@ def test_a_basis_is_carried_back_to_where_the_points_were(dtype):
     # With an indicator, the best basis of the centred points becomes that of the points.
     X = (normal(0, 30, 3) @ normal(1, 3, 50) + 100).astype(dtype)
     G = np.eye(3)[np.arange(30) % 3] / np.sqrt(10)
-    reduced = principal_axes(X)
+    reduced = leading_axes(X)
     F = (G.T @ (reduced.X / 7)).astype(dtype)
     restored = 7 * reduced.restore_basis(F, G, 7.0)
     held = reduced.restore(reduced.X) + reduced.center
@@ -362,7 +362,7 @@ def test_a_basis_is_carried_back_to_where_the_points_were(dtype):
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1])
 def test_points_that_are_all_alike_are_kept(value):
-    reduced = principal_axes(np.full((5, 9), value))
+    reduced = leading_axes(np.full((5, 9), value))
     assert reduced.basis is None or len(reduced.basis) >= 1
     np.testing.assert_allclose(reduced.X, 0, atol=1e-12)
 

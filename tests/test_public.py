@@ -11,7 +11,17 @@ import pytest
 import smrmf
 
 ESTIMATORS = [name for name in smrmf.__all__ if name != "metrics"]
-FACTORIZATIONS = ["AMRMF", "APMF", "GNMF", "RMNMF", "SMRMF", "DeepSemiNMF", "FastSMRMF", "NMFClustering"]
+FACTORIZATIONS = [
+    "AMRMF",
+    "APMF",
+    "GNMF",
+    "RMNMF",
+    "SMRMF",
+    "DeepSemiNMF",
+    "FastSMRMF",
+    "NMFClustering",
+    "SelectiveRMNMF",
+]
 SELECTORS = ["DS3", "ESC", "IPM", "KDPP"]
 
 
@@ -20,6 +30,8 @@ def test_the_docstring_says_what_when_whence_and_how(name):
     doc = inspect.getdoc(getattr(smrmf, name))
     for part in ("Parameters\n---", "Attributes\n---", "References\n---", "Examples\n---", ">>> "):
         assert part in doc
+    assert "Pick it" in doc
+    assert any(word in doc for word in (" cost", "operations", "O("))
     for parameter in inspect.signature(getattr(smrmf, name)).parameters:
         assert f"\n{parameter} : " in doc, parameter
 

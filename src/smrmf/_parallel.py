@@ -49,10 +49,10 @@ class Pool:
         return self.map(lambda block: function(*(a[block] for a in arrays), *parameters), blocks)
 
     def matmul(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return ``A @ B`` for large dense matrices, by blocks of rows of A."""
+        """Return ``A @ B`` of a large dense matrix and another or a vector, by blocks of rows of A."""
         # As many rows as keep a product of square matrices busy, whatever the number of threads.
         size = max(64, BLOCK_ENTRIES // max(A.shape[1], 1))
-        out = np.empty((A.shape[0], B.shape[1]), np.result_type(A, B))
+        out = np.empty((A.shape[0], *B.shape[1:]), np.result_type(A, B))
         blocks = [slice(start, start + size) for start in range(0, A.shape[0], size)]
         self.map(lambda block: np.matmul(A[block], B, out=out[block]), blocks)
         return out

@@ -98,6 +98,24 @@ def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, 
             raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
 
 
+def check_n_clusters(n_clusters: int, n_samples: int) -> None:
+    """Refuse more clusters than points."""
+    if n_samples < max(n_clusters, 2):
+        raise ParameterError(
+            f"n_clusters={n_clusters} needs at least {max(n_clusters, 2)} points, but X has "
+            f"n_samples={n_samples}: give more points or ask for fewer clusters."
+        )
+
+
+def check_n_neighbors(n_neighbors: int, n_samples: int, way_out: str) -> None:
+    """Refuse more neighbours than there are other points."""
+    if n_neighbors >= n_samples:
+        raise ParameterError(
+            f"n_neighbors={n_neighbors} must be less than n_samples={n_samples}: a point is not its own "
+            f"neighbour; {way_out}."
+        )
+
+
 def count_exemplars(exemplars: float, n_samples: int, at_least: int = 1) -> int:
     """Return how many points a count or a share of all points means; a share gives ``at_least`` so many."""
     if not isinstance(exemplars, numbers.Integral):

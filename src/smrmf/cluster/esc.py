@@ -15,7 +15,14 @@ from sklearn.utils import Tags, check_random_state
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool, row_blocks
 from smrmf._spectral import graph_labels
-from smrmf._validation import Number, ParameterError, Rule, check_memory, count_exemplars
+from smrmf._validation import (
+    Number,
+    Rule,
+    check_memory,
+    check_n_clusters,
+    check_n_neighbors,
+    count_exemplars,
+)
 from smrmf.kernels.axes import times, unit_rows
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
@@ -140,16 +147,9 @@ class ESC(ClusterMixin, Selector):
 
     def _prepare(self, X: np.ndarray | sp.csr_array) -> Problem:
         n = X.shape[0]
-        if n < max(self.n_clusters, 2):
-            raise ParameterError(
-                f"n_clusters={self.n_clusters} needs at least {max(self.n_clusters, 2)} points, but X has "
-                f"n_samples={n}: give more points or ask for fewer clusters."
-            )
-        if self.n_neighbors >= max(n, DEFAULT_NEIGHBORS + 1):
-            raise ParameterError(
-                f"n_neighbors={self.n_neighbors} must be less than n_samples={n}: a point is not its own "
-                "neighbour; lower n_neighbors."
-            )
+        check_n_clusters(self.n_clusters, n)
+        if self.n_neighbors > DEFAULT_NEIGHBORS:  # the default suits any data: fewer for tiny ones
+            check_n_neighbors(self.n_neighbors, n, "lower n_neighbors")
         k = count_exemplars(self.exemplars, n, self.n_clusters)
         check_memory(
             "ESC",

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
+from smrmf.kernels.axes import times
 
 # Denominators of multiplicative updates, for data of unit size.
 SMALLEST = 1e-10
@@ -66,10 +67,7 @@ class AbstractAlternation(ABC):
 
     def times_basis(self, F: np.ndarray) -> np.ndarray:
         """Return ``X F'``."""
-        X = self.X
-        if sp.issparse(X):
-            return X @ F.T
-        return np.concatenate(self.pool.map(lambda b: X[b] @ F.T, row_blocks(*X.shape)))
+        return times(self.X, F.T, self.pool)
 
     def objective(self, factors: Factors) -> float:
         """Return the loss, by the products at hand, and what the method adds."""
@@ -197,7 +195,7 @@ def alternate(
     return Descent(factors, history, converged, stopped)
 
 
-def unit_rows(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def unit_components(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Give the rows of F unit length and their lengths to the columns of G; the product stays."""
     lengths = np.linalg.norm(F, axis=1)
     lengths[lengths == 0] = 1

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._spectral import kmeans_labels
-from smrmf._validation import ParameterError, Word
+from smrmf._validation import Word
 
 LABEL_RULES = Word(("argmax", "kmeans"))
 
@@ -31,12 +31,12 @@ def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
 
 
 def label_rows(
-    G: np.ndarray, rule: str, n_clusters: int, random_state: np.random.RandomState, n_starts: int = 10
+    G: np.ndarray, rule: str, n_clusters: int, random_state: np.random.RandomState
 ) -> tuple[np.ndarray, list[int]]:
     """Label the rows of an embedding by the named rule; also list the points moved to empty clusters."""
     if rule == "argmax":
         return consecutive_labels(G)
-    return kmeans_labels(G, n_clusters, random_state, n_starts), []
+    return kmeans_labels(G, n_clusters, random_state), []
 
 
 def warn_of_empty_clusters(labels: np.ndarray, moved: list[int], n_clusters: int, stacklevel: int) -> None:
@@ -54,15 +54,6 @@ def warn_of_empty_clusters(labels: np.ndarray, moved: list[int], n_clusters: int
         ConvergenceWarning,
         stacklevel=stacklevel + 1,
     )
-
-
-def check_n_clusters(n_clusters: int, n_samples: int) -> None:
-    """Refuse more clusters than points."""
-    if n_samples < max(n_clusters, 2):
-        raise ParameterError(
-            f"n_clusters={n_clusters} needs at least {max(n_clusters, 2)} points, but X has "
-            f"n_samples={n_samples}: give more points or ask for fewer clusters."
-        )
 
 
 def check_nonnegative(name: str, smallest: float) -> None:

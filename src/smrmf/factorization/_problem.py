@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from smrmf._parallel import Pool
 from smrmf._spectral import kmeans_labels
-from smrmf._validation import ParameterError, count_exemplars
+from smrmf._validation import ParameterError, check_n_clusters, check_n_neighbors, count_exemplars
 from smrmf.factorization._exemplars import Neighborhoods
-from smrmf.factorization._labels import check_n_clusters
 from smrmf.factorization._loop import least_squares_basis
 from smrmf.factorization._start import indicator, nndsvd, spectral_labels
 from smrmf.kernels.graphs import Neighbors
@@ -47,11 +47,8 @@ class Sizes:
         if isinstance(n_neighbors, str):
             wanted = usual_neighbors if n_neighbors == "auto" else int(np.sqrt(n))
             n_neighbors = min(wanted, n - 1)
-        elif n_neighbors >= n:
-            raise ParameterError(
-                f"n_neighbors={n_neighbors} must be less than n_samples={n}: a point is not its own "
-                "neighbour; lower n_neighbors or use 'auto'."
-            )
+        else:
+            check_n_neighbors(n_neighbors, n, "lower n_neighbors or use 'auto'")
         # A share never leaves a cluster without an exemplar.
         count = count_exemplars(exemplars, n, n_clusters)
         return cls(n, n_clusters, int(n_neighbors), count)
@@ -120,10 +117,10 @@ class Problem:
     pool: Pool
     projection: np.ndarray | None = None
 
-    @property
+    @cached_property
     def view(self) -> np.ndarray:
         """Return what the loop factorises at first."""
-        return self.X if self.projection is None else self.X @ self.projection
+        return self.X if self.projection is None else self.pool.matmul(self.X, self.projection)
 
     def neighborhoods(self, rule: Any, where: str, n_exemplars: int | None) -> Neighborhoods:
         """Return how exemplars and their neighbourhoods are chosen."""

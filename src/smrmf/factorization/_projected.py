@@ -55,7 +55,8 @@ class ProjectedAffinity(AbstractAffinity):
 
     def init(self) -> ProjectedState:
         S = self.start.toarray()
-        return ProjectedState(self.W, self.X @ self.W, S, squared_graph_scatter(S, self.X, self.pool))
+        Y = self.pool.matmul(self.X, self.W)
+        return ProjectedState(self.W, Y, S, squared_graph_scatter(S, self.X, self.pool))
 
     def graph(self, state: ProjectedState) -> np.ndarray:
         W = state.S + state.S.T

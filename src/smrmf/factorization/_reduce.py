@@ -77,7 +77,7 @@ def _sample_is_dependent(X: np.ndarray) -> bool:
     return bool(rank < size)
 
 
-def principal_axes(X: np.ndarray) -> Reduced:
+def leading_axes(X: np.ndarray) -> Reduced:
     """Centre X, and keep only the axes that hold nearly all of it if it does not fill its features.
 
     A projection that is learned may hide in directions in which the points do not extend at all.

@@ -15,7 +15,7 @@ from smrmf.factorization._manifold import AUTO, ManifoldFactorization
 from smrmf.factorization._problem import Problem, Sizes, Weights
 from smrmf.factorization._projected import ProjectedAffinity, graph_scatter, smallest_axes
 from smrmf.factorization._recipes import PAPER_SETTINGS
-from smrmf.factorization._reduce import Reduced, principal_axes
+from smrmf.factorization._reduce import Reduced, leading_axes
 from smrmf.factorization._start import simplex_graph
 from smrmf.kernels.graphs import symmetrize
 
@@ -172,7 +172,7 @@ class APMF(ManifoldFactorization):
         )
 
     def _reduce(self, data: np.ndarray) -> Reduced:
-        return principal_axes(data)
+        return leading_axes(data)
 
     def _pose(self, problem: Problem) -> Problem:
         m = problem.X.shape[1]

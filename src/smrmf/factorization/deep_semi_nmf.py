@@ -12,7 +12,17 @@ from sklearn.utils import check_random_state
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
 from smrmf._spectral import kmeans_labels
-from smrmf._validation import Number, ParameterError, Rule, Thing, Word, as_dense, over, tame
+from smrmf._validation import (
+    Number,
+    ParameterError,
+    Rule,
+    Thing,
+    Word,
+    as_dense,
+    check_n_clusters,
+    over,
+    tame,
+)
 from smrmf.factorization._alternating import (
     Descent,
     Factors,
@@ -22,7 +32,7 @@ from smrmf.factorization._alternating import (
     warn_unless_converged,
 )
 from smrmf.factorization._base import Factorization
-from smrmf.factorization._labels import check_n_clusters, warn_of_empty_clusters
+from smrmf.factorization._labels import warn_of_empty_clusters
 from smrmf.factorization._problem import DEFAULT_NEIGHBORS
 from smrmf.factorization._reduce import reduce_features
 

@@ -28,8 +28,8 @@ class FastSMRMF(ManifoldFactorization):
     ||Z||_F^2)`` with G non-negative and orthonormal and the columns of Z on the simplex. Each column
     has a closed form on its nearest candidates, certified exact, so with the default dissimilarity
     and smoothness time and memory grow with n (after the neighbour search); a large ``smoothness``
-    makes all of Z positive, and "kernel" compares all pairs in every iteration. The defaults need
-    no tuning and no scaling of weights.
+    makes all of Z positive, and "kernel" compares all pairs in every iteration. An iteration costs
+    O(n m c + n k c). Pick it first: the defaults need no tuning and no scaling of weights.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ from smrmf.factorization._alternating import (
     Multiplicative,
     alternate,
     squared_norm_of,
-    unit_rows,
+    unit_components,
     warn_unless_converged,
 )
 from smrmf.factorization._base import Factorization
@@ -182,7 +182,7 @@ class GNMF(Factorization):
         seed = random_state.randint(np.iinfo(np.int32).max)
 
         def attributes(factors: Factors, warn: bool = False) -> dict[str, Any]:
-            F, G = unit_rows(factors.F, factors.G)
+            F, G = unit_components(factors.F, factors.G)
             # The same seed at every call: watching a fit does not change it.
             seeded = np.random.RandomState(seed)
             labels, moved = label_rows(G, self.labels, sizes.n_clusters, seeded)

@@ -11,12 +11,11 @@ from sklearn.utils import Tags, check_random_state
 
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
-from smrmf._validation import NOTHING, ParameterError, Rule, Word, over, tame
-from smrmf.factorization._alternating import squared_norm_of, unit_rows
+from smrmf._validation import NOTHING, ParameterError, Rule, Word, check_n_clusters, over, tame
+from smrmf.factorization._alternating import squared_norm_of, unit_components
 from smrmf.factorization._base import Factorization
 from smrmf.factorization._labels import (
     LABEL_RULES,
-    check_n_clusters,
     check_nonnegative,
     label_rows,
     warn_of_empty_clusters,
@@ -28,8 +27,8 @@ class NMFClustering(Factorization):
     """Cluster by the parts that points are made of: scikit-learn's NMF with labels.
 
     Solves ``min ||X - G F||_F^2`` over non-negative G and F by :class:`sklearn.decomposition.NMF` and reads a
-    cluster from every row of G. Pick it as the baseline without a graph; :class:`GNMF` adds one. Cost and
-    behaviour are those of scikit-learn's coordinate descent; sparse X stays sparse.
+    cluster from every row of G. Pick it as the baseline without a graph; :class:`GNMF` adds one. It
+    costs what scikit-learn's coordinate descent costs; sparse X stays sparse.
 
     Parameters
     ----------
@@ -138,7 +137,7 @@ class NMFClustering(Factorization):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             G = model.fit_transform(over(data, scale))
-        F, G = unit_rows(model.components_, G)
+        F, G = unit_components(model.components_, G)
         for warning in caught:
             # Rounding may make the error of an exact fit the root of a negative number.
             if not issubclass(warning.category, RuntimeWarning):

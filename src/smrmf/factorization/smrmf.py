@@ -31,8 +31,9 @@ class SMRMF(ManifoldFactorization):
 
     Solves (3.3) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta <D, Z>`` with G
     non-negative and orthonormal, the columns of Z on the simplex and Z row-sparse: few points, the
-    exemplars, represent all others, and only their neighbourhoods regularise G. It holds four
-    n x n arrays; for more than some ten thousand points take :class:`FastSMRMF`.
+    exemplars, represent all others, and only their neighbourhoods regularise G. Pick it to have the
+    paper's own model. It holds four n x n arrays and an iteration costs O(n m c + n^2 c); for more than
+    some ten thousand points take :class:`FastSMRMF`.
 
     Parameters
     ----------

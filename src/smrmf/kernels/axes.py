@@ -54,10 +54,8 @@ def relative(lengths):
 
 
 def times(X, M, pool):
-    """Compute ``X @ M``, blocks of rows spread over threads."""
-    if sp.issparse(X):
-        return X @ M
-    return np.concatenate(pool.over_rows(np.matmul, (X,), M))
+    """Compute ``X @ M`` for a dense or sparse X."""
+    return X @ M if sp.issparse(X) else pool.matmul(X, M)
 
 
 def outside(span, vector):

@@ -52,7 +52,7 @@ class IPM(Selector):
     find the direction in which what is not yet explained is longest, choose the row best aligned
     with it, take the span of that row away from all of them, and repeat.
 
-    Choose it for a deterministic, ranked selection that covers the main directions of the data, when the
+    Pick it for a deterministic, ranked selection that covers the main directions of the data, when the
     points are not to be grouped. Directions are seen from the origin: centre the data first if their mean
     says nothing. The choice is that of the plain algorithm, which decomposes the residual of all data for
     every pick. Here the n points of m features are brought to their principal axes once, in

@@ -66,7 +66,7 @@ class KDPP(Selector):
     similarities of the points: the squared volume that the rows of Y span, which is small when
     any two are alike and zero for duplicates.
 
-    Choose it to sample varied points without a model of the data, or to repeat an experiment over many
+    Pick it to sample varied points without a model of the data, or to repeat an experiment over many
     equally good selections. The sample is exact. With linear similarities it costs
     O(n m min(n, m) + n k^2), with the others O(n^3); the polynomials e_k are kept as logarithms, as they
     exceed any floating-point number soon.
