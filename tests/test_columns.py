@@ -13,6 +13,7 @@ from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
 from smrmf.kernels.columns import (
+    gather_kernel_lists,
     keep_largest,
     latent_kernel_lists,
     latent_squared_lists,
@@ -211,8 +212,13 @@ def test_latent_lists_are_entries_of_the_dense_formulas(dtype, first):
     out = np.empty(len(indices), dtype)
     latent_squared_lists(indptr, indices, first, G, H, out)
     assert_allclose(out, squared[indices, owners], rtol=rtol)
-    latent_kernel_lists(indptr, indices, first, G, H, gamma, out)
+    decay = -0.5 / gamma**2
+    latent_kernel_lists(indptr, indices, first, G, H, decay, out)
     assert_allclose(out, -(K + K.T)[indices, owners] / 2, rtol=rtol)
+    columns = slice(first, first + len(indptr) - 1)
+    products, norms = (H[columns] @ G.T, G[columns] @ H.T), ((G * G).sum(axis=1), (H * H).sum(axis=1))
+    gather_kernel_lists(indptr, indices, first, *products, *norms, decay, out)
+    assert_allclose(out, -(K + K.T)[indices, owners] / 2, rtol=10 * rtol)
 
 
 entries = st.tuples(st.integers(-1, 3), st.sampled_from([0.0, 1e-12, -1e-12]), st.integers(0, 2))

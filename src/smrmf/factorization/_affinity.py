@@ -157,6 +157,7 @@ class ClosedFormState:
     delta: np.ndarray
     z: np.ndarray = field(repr=False)
     certified: int = 0
+    settled: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ class ClosedFormAffinity(AbstractAffinity):
 
     The lists start with ``list_size`` candidates; the columns whose certificate fails get longer
     ones until all are exact. ``smoothness=None`` gives every point exactly k neighbours, without
-    itself; a number is the paper's delta, where a point may represent itself.
+    itself; a number is the paper's delta, where a point may represent itself. ``freeze_tol`` stops
+    updating Z for good once no entry changes by more (errata E18).
     """
 
     dissimilarity: AbstractDissimilarity
@@ -173,6 +175,7 @@ class ClosedFormAffinity(AbstractAffinity):
     beta: float
     smoothness: float | None
     list_size: int
+    freeze_tol: float = 0.0
 
     def init(self) -> ClosedFormState:
         """Solve (5.18) for the input dissimilarity alone."""
@@ -193,7 +196,12 @@ class ClosedFormAffinity(AbstractAffinity):
         self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> ClosedFormState:
         # Without a latent term the columns stay what they are.
-        return self.solve(state, G, H, lam / self.beta) if lam > 0 else state
+        if state.settled or lam == 0:
+            return state
+        new = self.solve(state, G, H, lam / self.beta)
+        if self.freeze_tol == 0 or len(new.z) != len(state.z):
+            return new
+        return replace(new, settled=bool(np.abs(new.z - state.z).max() <= self.freeze_tol))
 
     def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""

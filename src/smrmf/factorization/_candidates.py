@@ -50,7 +50,8 @@ class CandidateLists:
         n = len(self.outside)
         lengths = np.diff(self.indptr)
         size = min(2 * int(lengths[rows].max()), n - (not self.with_self))
-        indices, values, outside = _smallest(dissimilarity, rows, size, self.with_self)
+        # In the order of the points, not of their values: the latent terms are read in one sweep.
+        indices, values, outside = _smallest(dissimilarity, rows, size, self.with_self, by_value=False)
         lengths[rows] = size
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         kept = np.ones(n, dtype=bool)
@@ -67,7 +68,7 @@ class CandidateLists:
 
 
 def _smallest(
-    dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool
+    dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool, by_value: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the ``size`` smallest dissimilarities of some columns, and the smallest one left out."""
     n = len(dissimilarity.points.X)
@@ -85,9 +86,12 @@ def _smallest(
         else:
             nearest = np.broadcast_to(np.arange(n), D.shape)
             outside = np.full(len(mine), np.inf, D.dtype)
+        nearest = np.sort(nearest, axis=1)
         values = np.take_along_axis(D, nearest, 1)
-        order = np.lexsort((nearest, values))
-        return np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1), outside
+        if by_value:
+            order = np.argsort(values, axis=1, kind="stable")
+            nearest, values = np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1)
+        return nearest, values, outside
 
     parts = dissimilarity.points.pool.map(one, row_blocks(len(rows), n))
     indices, values, outside = zip(*parts, strict=True)

@@ -15,7 +15,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.kernels.columns import latent_kernel_lists, latent_roughness_lists, latent_squared_lists
+from smrmf.kernels.columns import (
+    gather_kernel_lists,
+    latent_kernel_lists,
+    latent_roughness_lists,
+    latent_squared_lists,
+)
 from smrmf.kernels.distances import (
     neighbor_bandwidth,
     refine_small,
@@ -28,6 +33,8 @@ from smrmf.kernels.row_sparse import add_kernel_tiles
 
 # Edge of a square tile of n x n work: two of them and their inner products stay in cache.
 TILE = 256
+# From lists of one in so many points on, one product with all points beats one per candidate.
+LONG_LISTS = 8
 
 
 @dataclass(frozen=True)
@@ -144,7 +151,7 @@ class KernelDissimilarity(AbstractDissimilarity):
 
     def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
         """Add the latent term, which is symmetric, tile by tile with its mirror image."""
-        widths = self.latent_widths(G, H)
+        decay = -0.5 / self.latent_widths(G, H) ** 2
         g, h = squared_norms(G), squared_norms(H)
         tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
         pairs = [(a, b) for place, a in enumerate(tiles) for b in tiles[place:]]
@@ -152,7 +159,7 @@ class KernelDissimilarity(AbstractDissimilarity):
         def one(pair: tuple[slice, slice]) -> None:
             a, b = pair
             mirror = target[b, a] if a != b else target[:0, :0]
-            rows, columns = (g[a], h[a], widths[a]), (g[b], h[b], widths[b])
+            rows, columns = (g[a], h[a], decay[a]), (g[b], h[b], decay[b])
             products = (G[a] @ H[b].T, G[b] @ H[a].T)
             add_kernel_tiles(*products, *rows, *columns, weight, target[a, b], mirror)
 
@@ -161,7 +168,19 @@ class KernelDissimilarity(AbstractDissimilarity):
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
     ) -> None:
-        latent_kernel_lists(*lists, G, H, widths, out)
+        assert widths is not None
+        decay = -0.5 / widths**2
+        n_columns, n_entries = len(lists.indptr) - 1, lists.indptr[-1] - lists.indptr[0]
+        if n_entries * LONG_LISTS < n_columns * len(G):
+            latent_kernel_lists(*lists, G, H, decay, out)
+            return
+        g, h = squared_norms(G), squared_norms(H)
+        for start in range(0, n_columns, TILE):
+            stop = min(start + TILE, n_columns)
+            tile = slice(lists.first + start, lists.first + stop)
+            products = (H[tile] @ G.T, G[tile] @ H.T)
+            part = (lists.indptr[start : stop + 1], lists.indices, tile.start)
+            gather_kernel_lists(*part, *products, g, h, decay, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]

@@ -156,7 +156,7 @@ def factorize(
     state = affinity.init()
     # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
     # iteration, because the objective needs them there and the next iteration here.
-    laplacian = Laplacian(affinity.graph(state), pool)
+    laplacian, affinity_value = Laplacian(affinity.graph(state), pool), affinity.value(state)
     LG = laplacian @ G
     history: list[float] = []
     for n_iter in range(1, max_iter + 1):
@@ -170,18 +170,19 @@ def factorize(
         # Line 12: G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
-        state = affinity.update(state, G, H, lam, mu)
+        last, state = state, affinity.update(state, G, H, lam, mu)
         # Beyond the paper's loop: a learner may turn the points towards what fits them, as APMF does.
         state = affinity.project(state, partial(_target, G, F, E, L1, mu), mu)
         X = affinity.points(state, X)
-        laplacian = Laplacian(affinity.graph(state), pool)
+        if state is not last:  # else the graph has settled
+            laplacian, affinity_value = Laplacian(affinity.graph(state), pool), affinity.value(state)
         LG = laplacian @ G
         # Line 16: the other multipliers and the penalty.
         loss, gap = _ascend(X, G, F, E, mu, L1, GF, pool)
         L2 += mu * (G - H)
         mu = min(rho * mu, LARGEST_PENALTY)
 
-        history.append(loss + lam * float(np.vdot(G, LG)) + affinity.value(state))
+        history.append(loss + lam * float(np.vdot(G, LG)) + affinity_value)
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
         if on_iteration is not None and on_iteration(Progress(n_iter, history[-1], G, F, state)):
             status = Status.CONVERGED if status is Status.CONVERGED else Status.STOPPED

@@ -11,6 +11,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
+from smrmf._sharing import shareable
 from smrmf._spectral import graph_labels
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
 from smrmf.kernels.graphs import Neighbors, neighbor_graph, symmetrize
@@ -53,6 +54,7 @@ def spectral_labels(
     return graph_labels(X, W, n_clusters, random_state, pool, diffusion_steps=DIFFUSION_STEPS)
 
 
+@shareable
 def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (errata E13)."""
     left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)

@@ -76,6 +76,9 @@ class FastSMRMF(ManifoldFactorization):
         Seed of the start. The loop itself is deterministic.
     n_jobs : int or None, default=-1
         Threads; the result does not depend on it.
+    freeze_tol : float, default=0
+        Z is left alone for good once none of its entries changes by more; the paper uses 1e-5 from
+        2000 points on.
 
     Attributes
     ----------
@@ -130,6 +133,7 @@ class FastSMRMF(ManifoldFactorization):
         "dissimilarity": (DISSIMILARITIES,),
         "neighborhoods": (NEIGHBORHOODS,),
         "bandwidth": (BANDWIDTHS,),
+        "freeze_tol": (Number(0),),
     }
 
     def __init__(
@@ -152,6 +156,7 @@ class FastSMRMF(ManifoldFactorization):
         tol: float = 1e-4,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
+        freeze_tol: float = 0.0,
     ) -> None:
         super().__init__(
             n_clusters=n_clusters,
@@ -172,6 +177,7 @@ class FastSMRMF(ManifoldFactorization):
         self.dissimilarity = dissimilarity
         self.neighborhoods = neighborhoods
         self.bandwidth = bandwidth
+        self.freeze_tol = freeze_tol
 
     def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
         sizes = problem.sizes
@@ -182,6 +188,7 @@ class FastSMRMF(ManifoldFactorization):
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
             None if isinstance(self.smoothness, str) else float(self.smoothness),
             2 * sizes.n_neighbors,
+            self.freeze_tol,
         )
 
     @classmethod

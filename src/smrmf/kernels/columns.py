@@ -107,8 +107,24 @@ def latent_roughness_lists(indptr, indices, first, G, H, out):
 
 
 @kernel
-def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
-    """Compute the latent part of (4.10) for the candidates i of each column j, bandwidth per point."""
+def kernel_entry(forward, backward, decay, other_decay):
+    """Return an entry of the latent part of (4.10) from two squared distances.
+
+    A decay is ``-1 / (2 gamma^2)``; exponents below -40 count as minus infinity.
+    """
+    similar = 0.0
+    here = max(forward, 0.0) * decay
+    there = max(backward, 0.0) * other_decay
+    if here > -40.0:
+        similar += np.exp(here)
+    if there > -40.0:
+        similar += np.exp(there)
+    return -0.5 * similar
+
+
+@kernel
+def latent_kernel_lists(indptr, indices, first, G, H, decay, out):
+    """Compute the latent part of (4.10) for the candidates i of each column j, decay per point."""
     for row in range(indptr.shape[0] - 1):
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):
@@ -118,9 +134,19 @@ def latent_kernel_lists(indptr, indices, first, G, H, gamma, out):
             for q in range(G.shape[1]):
                 forward += (G[i, q] - H[j, q]) ** 2
                 backward += (G[j, q] - H[i, q]) ** 2
-            here = np.exp(-forward / (2 * gamma[i] ** 2))
-            there = np.exp(-backward / (2 * gamma[j] ** 2))
-            out[p] = -0.5 * (here + there)
+            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
+
+
+@kernel
+def gather_kernel_lists(indptr, indices, first, P, Q, g, h, decay, out):
+    """Do the same where the lists are long: ``P`` and ``Q`` hold all h_j'g_i and g_j'h_i of the columns."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            forward = g[i] + h[j] - 2 * P[row, i]
+            backward = g[j] + h[i] - 2 * Q[row, i]
+            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
 
 
 @kernel

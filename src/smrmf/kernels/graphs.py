@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from smrmf._compile import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
+from smrmf._sharing import shareable
 from smrmf.kernels.distances import pair_squared_distances, squared_norms
 
 # A tile of products should stay in the second-level cache while it is searched.
@@ -84,6 +85,7 @@ def typical_point(X):
     return np.median(X[rows], axis=0).astype(X.dtype)
 
 
+@shareable
 def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neighbors:
     """Find the ``n_neighbors`` nearest rows of ``X`` to every query (by default to every row but itself).
 
@@ -160,13 +162,15 @@ def _lost_in_rounding(own_norms, worst, kth):
 def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
     """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
     g_norms, h_norms = squared_norms(G), squared_norms(H)
-    own = np.arange(len(G))
 
     def one(block):
-        best = np.full((block.stop - block.start, k), np.inf, G.dtype)
-        index = np.zeros(best.shape, np.intp)
-        _keep_smallest(G[block] @ H.T, h_norms, 0, own[block], best, index)
-        return np.maximum(g_norms[block] + best[:, -1], 0)
+        # Leaving out |g|^2, the same for a whole row, orders the distances just as well.
+        values = G[block] @ H.T
+        values *= -2
+        values += h_norms
+        values[np.arange(len(values)), np.arange(block.start, block.stop)] = np.inf
+        values.partition(k - 1, axis=1)
+        return np.maximum(g_norms[block] + values[:, k - 1], 0)
 
     return np.concatenate(pool.map(one, row_blocks(len(G), len(H))))
 

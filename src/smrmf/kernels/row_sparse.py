@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from smrmf._compile import kernel
+from smrmf.kernels.columns import kernel_entry
 from smrmf.kernels.projections import project_in_place
 
 
@@ -41,25 +42,20 @@ def relaxed_z_rows(D, C, multiplier, Z, mu, relaxation):
 
 
 @kernel
-def add_kernel_tiles(P, Q, g, h, widths, other_g, other_h, other_widths, weight, tile, mirror):
+def add_kernel_tiles(P, Q, g, h, decay, other_g, other_h, other_decay, weight, tile, mirror):
     """Add ``weight`` times the latent part of (4.10) to a tile and to its mirror image.
 
     ``P`` and ``Q`` hold the inner products g_i'h_j and g_j'h_i of the points i of the tile's rows and j
-    of its columns; ``g`` and ``h`` are squared norms. Exponents below -40 count as minus infinity.
+    of its columns; ``g`` and ``h`` are squared norms.
     """
     for i in range(P.shape[0]):
-        own = -0.5 / widths[i] ** 2
         for j in range(P.shape[1]):
-            here = max(g[i] + other_h[j] - 2 * P[i, j], 0.0) * own
-            there = max(other_g[j] + h[i] - 2 * Q[j, i], 0.0) * (-0.5 / other_widths[j] ** 2)
-            similar = 0.0
-            if here > -40.0:
-                similar += np.exp(here)
-            if there > -40.0:
-                similar += np.exp(there)
-            tile[i, j] -= 0.5 * weight * similar
+            forward = g[i] + other_h[j] - 2 * P[i, j]
+            backward = other_g[j] + h[i] - 2 * Q[j, i]
+            entry = weight * kernel_entry(forward, backward, decay[i], other_decay[j])
+            tile[i, j] += entry
             if mirror.shape[0] > 0:
-                mirror[j, i] -= 0.5 * weight * similar
+                mirror[j, i] += entry
 
 
 @kernel
