@@ -1,0 +1,118 @@
+"""From an address to a verified table in the cache, or one sentence that says why not."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+from smrmf.datasets._store import Table, write_table
+
+Reader = Callable[[Path], Table]
+TIMEOUT = 30.0  # seconds without a byte after which a host counts as silent
+
+
+class DatasetError(RuntimeError):
+    """A data set cannot be had, or a file is not what it should be."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Where a file is, how to read a table from it and, if known, the SHA-256 of the file itself."""
+
+    url: str
+    read: Reader
+    sha256: str | None = None
+
+    @property
+    def file_name(self) -> str:
+        """The name that the host gives the file."""
+        return PurePosixPath(urlsplit(self.url).path).name
+
+
+def cache_home() -> Path:
+    """Return the folder of the downloaded tables: SMRMF_CACHE, else where the system keeps caches."""
+    if chosen := os.environ.get("SMRMF_CACHE"):
+        return Path(chosen).expanduser()
+    try:
+        import pooch
+    except ImportError:  # without it nothing was ever downloaded, so any place will do
+        return Path.home() / ".cache" / "smrmf"
+    return Path(pooch.os_cache("smrmf"))
+
+
+def fetch(routes: Iterable[Route], verify: Callable[[Table], None], target: Path) -> Table:
+    """Try the routes in turn; keep the first table that is the right one as the file ``target``.
+
+    Everything happens in a hidden folder of its own beside the target and is removed with it, whatever
+    goes wrong. The table gets its name by a rename, which is atomic: of two processes that load at once
+    both download, and either one's complete file stays.
+    """
+    if find_spec("pooch") is None:
+        raise DatasetError("downloading needs pooch (pip install 'smrmf[data]')")
+    reasons = []
+    with _workplace(target.parent) as workplace:
+        for route in routes:
+            try:
+                table = _read(route, _download(route, workplace / "original"))
+                verify(table)
+            except DatasetError as error:
+                reasons.append(f"{route.url} ({error})")
+            else:
+                write_table(workplace / "complete.npz", *table)
+                os.replace(workplace / "complete.npz", target)
+                return table
+    raise DatasetError(f"was not to be had from {' or '.join(reasons)}")
+
+
+@contextmanager
+def _workplace(folder: Path) -> Iterator[Path]:
+    """Give a new hidden folder inside a folder; it is gone afterwards."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as name:
+            yield Path(name)
+    except OSError as error:  # no permission, a full disk, a file where the folder should be
+        raise DatasetError(
+            f"the cache folder {folder} cannot be written ({error.strerror}; SMRMF_CACHE names another)"
+        ) from error
+
+
+def _download(route: Route, path: Path) -> Path:
+    """Save the file of a route, verified where its checksum is known."""
+    import pooch
+    import requests
+
+    # The first row that fits counts: a time-out while connecting is also a failed connection.
+    failures = (
+        (requests.HTTPError, "the host refused with status {0.response.status_code}"),
+        (requests.Timeout, f"no answer within {TIMEOUT:g} s"),
+        (requests.ConnectionError, "the connection failed or fell silent"),
+        (requests.exceptions.ChunkedEncodingError, "the transfer broke off"),
+        (requests.RequestException, "{0}"),
+    )
+    try:
+        pooch.HTTPDownloader(timeout=TIMEOUT)(route.url, str(path), None)
+    except requests.RequestException as error:
+        words = next(words for kind, words in failures if isinstance(error, kind))
+        raise DatasetError(words.format(error)) from error
+    if route.sha256 and pooch.file_hash(str(path)) != route.sha256:
+        raise DatasetError(f"the file is another one, its SHA-256 does not start with {route.sha256[:12]}")
+    return path
+
+
+def _read(route: Route, path: Path) -> Table:
+    try:
+        return route.read(path)
+    except Exception as error:  # a host may send anything, and every format fails in its own way
+        raise DatasetError(f"the file cannot be read: {in_one_line(error)}") from error
+
+
+def in_one_line(error: Exception) -> str:
+    """Return what an error says as a part of a sentence."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__

@@ -1,0 +1,140 @@
+"""The formats in which the data sets are published, read as X and y; classes are numbered from 0."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+
+from smrmf.datasets._lzw import MAGIC, uncompress
+
+Dense = tuple[np.ndarray, np.ndarray]
+# Grey values of COIL's colour images, and the pixels kept of each 128 x 128: every fourth.
+GREY = np.array([0.298936, 0.587043, 0.114021])
+KEPT_PIXELS = (slice(3, None, 4), slice(0, None, 4))
+VIEWS = range(0, 360, 5)
+
+
+def read_member(path: Path, member: str) -> bytes:
+    """Return a file of a zip archive, or a file that comes alone, unpacked if compress packed it."""
+    content = path.read_bytes()
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(path) as archive:
+            wanted = {member, f"{member}.Z"}
+            found = [name for name in archive.namelist() if PurePosixPath(name).name in wanted]
+            if not found:
+                raise ValueError(f"the archive has no file {member}")
+            content = archive.read(found[0])
+    return uncompress(content) if content.startswith(MAGIC) else content
+
+
+def read_text(
+    path: Path,
+    member: str,
+    *,
+    split: Callable[[np.ndarray, list[str]], Dense] | None = None,
+    delimiter: str | None = ",",
+    skip: int = 0,
+    n_classes: int | None = None,
+    sha256: str | None = None,
+) -> Dense:
+    """Read a line per row; ``skip`` columns of names come first and the class last, or see ``split``."""
+    content = read_member(path, member)
+    if sha256 and hashlib.sha256(content).hexdigest() != sha256:
+        raise ValueError(f"the SHA-256 of {member} does not start with {sha256[:12]}")
+    numbers, last = [], []
+    for line in content.decode("latin-1").splitlines():
+        if line.strip() and not line.startswith(";"):  # a semicolon starts a remark
+            *fields, field = line.split(delimiter)
+            numbers.append(np.array(fields[skip:], dtype=np.float64))
+            last.append(field)
+    X, y = (split or class_last)(np.array(numbers), last)
+    return first_classes(X, y, n_classes)
+
+
+def class_last(numbers: np.ndarray, last: list[str]) -> Dense:
+    """Take the last column as the class."""
+    return numbers, class_numbers(last)
+
+
+def class_one_hot(numbers: np.ndarray, last: list[str]) -> Dense:
+    """Take the last ten columns as the class: a single one among zeros."""
+    table = np.column_stack([numbers, np.array(last, dtype=np.float64)])
+    return np.ascontiguousarray(table[:, :-10]), table[:, -10:].argmax(axis=1)
+
+
+def class_by_two_hundred(numbers: np.ndarray, last: list[str]) -> Dense:
+    """Take every two hundred rows as a class."""
+    table = np.column_stack([numbers, np.array(last, dtype=np.float64)])
+    return table, np.arange(len(table)) // 200
+
+
+def class_numbers(labels: Sequence[str]) -> np.ndarray:
+    """Return classes as numbers from 0, in the order of numbers or of words."""
+    try:
+        values = np.array(labels, dtype=np.float64)
+    except ValueError:
+        values = np.array([label.strip().strip("'\"") for label in labels])
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)
+
+
+def first_classes(X: np.ndarray, y: np.ndarray, n_classes: int | None) -> Dense:
+    """Keep the rows of the first classes."""
+    if n_classes is None:
+        return X, y.astype(np.int64)
+    kept = y < n_classes
+    return X[kept], y[kept].astype(np.int64)
+
+
+def read_mat(path: Path, n_classes: int | None = None) -> Dense:
+    """Read a MATLAB file with the rows in ``fea`` and the classes, from 1, in ``gnd``."""
+    from scipy.io import loadmat
+
+    stored = loadmat(path)
+    X, y = stored["fea"].astype(np.float64), stored["gnd"].ravel().astype(np.int64) - 1
+    return first_classes(X, y, n_classes)
+
+
+def read_coil(path: Path, n_objects: int) -> Dense:
+    """Read the first objects of COIL-100 from the archive of its images, as 32 x 32 grey values.
+
+    Pixels come column by column, as in the copies that are published as MATLAB files.
+    """
+    from PIL import Image
+
+    rows = []
+    with zipfile.ZipFile(path) as archive:
+        names = {PurePosixPath(name).name: name for name in archive.namelist()}
+        for wanted in (f"obj{number}__{angle}.png" for number in range(1, n_objects + 1) for angle in VIEWS):
+            with Image.open(io.BytesIO(archive.read(names[wanted]))) as image:
+                grey = np.round(np.asarray(image.convert("RGB")) @ GREY)
+            rows.append(grey[KEPT_PIXELS].T.ravel())
+    return np.array(rows), np.repeat(np.arange(n_objects), len(VIEWS))
+
+
+def read_arff(path: Path, label: str, row_name: str | None = None) -> Dense:
+    """Read a dense ARFF file of numbers, one attribute that is the class and, maybe, one that names the row.
+
+    SciPy's reader makes a record type of all attributes, which is slow for ten thousand of them.
+    """
+    attributes: list[str] = []
+    numbers, labels = [], []
+    with path.open(encoding="utf8") as lines:
+        for line in lines:
+            if match := re.match(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", line, re.IGNORECASE):
+                attributes.append(match[1].strip("'\""))
+            if line.lower().startswith("@data"):
+                break
+        column = attributes.index(label)
+        kept = [index for index, name in enumerate(attributes) if name not in (label, row_name)]
+        for line in lines:
+            if line.strip() and not line.startswith("%"):
+                fields = line.split(",")
+                labels.append(fields[column])
+                numbers.append(np.array([fields[index] for index in kept], dtype=np.float64))
+    return np.array(numbers), class_numbers(labels)
