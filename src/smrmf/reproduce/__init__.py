@@ -1,0 +1,1 @@
+"""Run a paper's experiments again and put the results beside its printed figures."""

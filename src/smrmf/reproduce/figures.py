@@ -1,0 +1,86 @@
+"""Every figure of the report, from the runs and the tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from smrmf.reproduce import _curve_figures as curves
+from smrmf.reproduce import _moons_figures as moons
+from smrmf.reproduce import _overview_figures as overview
+from smrmf.reproduce._drawing import house_style, save
+from smrmf.reproduce.cells import Table
+from smrmf.reproduce.scores import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Builder = Callable[[Results, Mapping[str, Table]], "Figure | None"]
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A drawn figure, ready to be written to a file or into a page."""
+
+    name: str
+    caption: str
+    svg: str
+    png: bytes
+
+
+FIGURES: dict[str, tuple[Builder, str]] = {
+    "mean_accuracy": (
+        overview.mean_accuracy,
+        "Mean accuracy of each method, best over the grid: the paper's and ours. Left: over the sets every "
+        "method "
+        "has. Right: over the sets measured under all readings of what the paper leaves open; the bar runs "
+        "from the "
+        "lowest to the highest mean a reading gives.",
+    ),
+    "accuracy_scatter": (
+        overview.accuracy_scatter,
+        "Our accuracy against the paper's, one point a data set. On the line they are equal, in the grey "
+        "band they "
+        "differ by at most 0.03; the number in the title is the mean of ours - paper.",
+    ),
+    "moons_manifold": (
+        moons.manifold,
+        "The graph each method uses on 2DMoons: points coloured by class, edges wider and darker with weight "
+        "(below 2 % of the largest not drawn, a dense graph lighter), SMRMF's exemplars ringed.",
+    ),
+    "moons_clusterings": (
+        moons.clusterings,
+        "Clusters found on both moons sets (10DMoons by its first two coordinates): colour is the cluster, "
+        "matched to the classes as the accuracy does; crosses are points in the wrong cluster.",
+    ),
+    "sensitivity_k": (
+        curves.sensitivity_k,
+        "SMRMF's accuracy against the number of neighbours; the best setting is filled. Every panel spans "
+        "the "
+        "same range of accuracy.",
+    ),
+    "sensitivity_exemplars": (
+        curves.sensitivity_exemplars,
+        "SMRMF's accuracy against the share of exemplars; the best setting is filled. Every panel spans the "
+        "same "
+        "range of accuracy.",
+    ),
+    "convergence": (
+        curves.convergence,
+        "The objective of SMRMF's best run on each data set, with its number of iterations. The dashed line "
+        "marks "
+        "400 iterations.",
+    ),
+}
+
+
+def draw_figures(results: Results, tables: Mapping[str, Table]) -> dict[str, Picture]:
+    """Return the figures for which there are runs, by name."""
+    pictures = {}
+    for name, (build, caption) in FIGURES.items():
+        with house_style(f"smrmf {name}"):
+            figure = build(results, tables)
+            if figure is not None:
+                pictures[name] = Picture(name, caption, *save(figure))
+    return pictures

@@ -1,0 +1,51 @@
+"""From the name and settings of a run to an estimator that is ready to fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import sklearn.cluster
+
+import smrmf
+from smrmf.factorization._start import nndsvd
+from smrmf.reproduce.plan import Run
+
+# Entries of the non-negative SVD that count as zero where a reading fills them.
+SMALL = 1e-10
+
+
+def build(run: Run, X: Any, n_clusters: int) -> Any:
+    """Return the estimator of a run on the points X, on one thread: runs are spread over processes."""
+    settings = dict(run.settings)
+    kind: Any = getattr(smrmf, run.estimator, None) or getattr(sklearn.cluster, run.estimator)
+    base = kind.paper_settings() if settings.pop("settings") == "paper" and _has_settings(kind) else {}
+    selector = settings.pop("selector", None)
+    if selector:
+        settings["selector"] = _seeded(getattr(smrmf, selector)(n_jobs=1), run.seed)
+    fill = settings.pop("fill", 0.0)
+    if fill:
+        settings["init"] = filled_start(X, n_clusters, fill)
+    if settings.get("selection") == "none":  # a file of settings has no word for None
+        settings["selection"] = None
+    model = kind(**base | settings)
+    if "n_clusters" in model.get_params():
+        model.set_params(n_clusters=n_clusters)
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=1)
+    return _seeded(model, run.seed)
+
+
+def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
+    """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    G = nndsvd(dense, n_clusters)
+    return np.where(G < SMALL, fill, G)
+
+
+def _has_settings(kind: Any) -> bool:
+    return hasattr(kind, "paper_settings")
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model

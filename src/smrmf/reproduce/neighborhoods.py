@@ -1,0 +1,81 @@
+"""How far neighbourhoods agree with the classes: of the data themselves, and of what SMRMF selects."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
+from smrmf.kernels.graphs import nearest_neighbors
+
+
+def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, float | None]:
+    """Describe the neighbourhoods that the adaptive kernel (4.9) gives every point, as errata E29 settles.
+
+    The neighbours of a point are the k = floor(sqrt(n)) largest entries of its row of (K + K')/2, itself
+    left out. A neighbourhood is bad if strictly more than half of it has another class.
+
+    Returns
+    -------
+    dict
+        ``bad_nn``, the share of neighbours with another class; ``bad_nbh``, the share of bad neighbourhoods;
+        ``sim_good`` and ``sim_bad``, the mean kernel in good and bad ones, None where there are none.
+    """
+    X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+    n, k = len(X), int(np.sqrt(len(X)))
+    widths = neighbor_bandwidth(nearest_neighbors(X, k).squared[:, -1], bandwidth)
+    mismatch, similarity = np.empty(n), np.empty(n)
+    for rows in (slice(start, min(start + 512, n)) for start in range(0, n, 512)):
+        K = -symmetric_kernel_dissimilarity(squared_distances(X[rows], X), widths[rows], widths)
+        own = np.arange(rows.start, rows.stop)
+        K[np.arange(len(K)), own] = -np.inf
+        nearest = np.argsort(-K, axis=1, kind="stable")[:, :k]
+        mismatch[rows] = (y[nearest] != y[own, None]).mean(axis=1)
+        similarity[rows] = np.take_along_axis(K, nearest, 1).mean(axis=1)
+    bad = mismatch > 0.5
+    return {
+        "bad_nn": float(mismatch.mean()),
+        "bad_nbh": float(bad.mean()),
+        "sim_good": float(similarity[~bad].mean()) if not bad.all() else None,
+        "sim_bad": float(similarity[bad].mean()) if bad.any() else None,
+    }
+
+
+def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
+    """Describe the neighbourhoods that a fitted model has learned, selected and other (errata E8, E63).
+
+    The neighbours of a point are the k = floor(sqrt(n)) largest positive entries of its row of Z, itself left
+    out; a point whose row has none has no neighbourhood.
+
+    Returns
+    -------
+    dict
+        ``selected`` and ``other``, the mean share of neighbours with another class for exemplars and for all
+        other points; ``bad_nbh``, the share of exemplars for which it is more than half.
+    """
+    Z = model.representation_
+    n, k = len(y), int(np.sqrt(len(y)))
+    mismatch = np.full(n, np.nan)
+    Z = Z.tocsr() if sp.issparse(Z) else Z
+    for i in range(n):
+        row = Z[[i]].toarray().ravel() if sp.issparse(Z) else np.array(Z[i])
+        row[i] = 0
+        nearest = np.argsort(-row, kind="stable")[:k]
+        nearest = nearest[row[nearest] > 0]
+        if len(nearest):
+            mismatch[i] = (y[nearest] != y[i]).mean()
+    chosen = np.zeros(n, dtype=bool)
+    chosen[model.exemplar_indices_] = True
+    return {
+        "selected": _mean(mismatch[chosen]),
+        "other": _mean(mismatch[~chosen]),
+        "bad_nbh": _mean(np.where(np.isnan(mismatch), np.nan, mismatch > 0.5)[chosen]),
+    }
+
+
+def _mean(values: np.ndarray) -> float | None:
+    """Return the mean of what there is, None if there is nothing."""
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None

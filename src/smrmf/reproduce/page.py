@@ -1,0 +1,144 @@
+"""Write the report: one self-contained page, its Markdown twin, the tables and the figures."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from smrmf.reproduce import _drawing
+from smrmf.reproduce.cells import Cell, Row, Table, best_column, number, printed_number, to_csv
+from smrmf.reproduce.content import FOLDED, PROTOCOL, Report, compose
+from smrmf.reproduce.figures import FIGURES
+from smrmf.reproduce.markdown import to_readme
+from smrmf.reproduce.scores import Record
+from smrmf.reproduce.tables import BUILDERS
+
+# A difference is coloured from these sizes on; the first is the page's "within".
+STEPS = (0.03, 0.08, 0.15)
+
+
+def write_report(records: Sequence[Record], folder: str | os.PathLike[str], about: Mapping[str, Any]) -> Path:
+    """Write ``index.html``, ``README.md``, ``tables/`` and ``figures/`` for any set of runs.
+
+    Parameters
+    ----------
+    records : sequence of dict
+        The runs, complete or not; failed ones included.
+    folder : path
+        Where to write; made if needed. Files of an earlier report are replaced one by one, each in a
+        single step and the page last, so an interrupted report leaves the old page readable.
+    about : dict
+        ``command``, ``versions``, ``machine``, ``total_seconds``, ``started``, ``n_runs``, ``n_failed`` and
+        ``notes``; any of them may be missing.
+
+    Returns
+    -------
+    Path
+        The HTML page.
+    """
+    report = compose(records, about)
+    files: dict[str, bytes] = {}
+    for name, table in report.tables.items():
+        if not table.is_empty:
+            files[f"tables/{name}.csv"] = to_csv(table).encode()
+    for name, picture in report.pictures.items():
+        files[f"figures/{name}.svg"] = picture.svg.encode()
+        files[f"figures/{name}.png"] = picture.png
+    files["README.md"] = to_readme(report, facts(about), details(about)).encode()
+    files["index.html"] = to_html(report).encode()
+    target = Path(folder)
+    for path, content in files.items():
+        _replace(target / path, content)
+    _remove_stale(target, set(files))
+    return target / "index.html"
+
+
+def to_html(report: Report) -> str:
+    """Return the page: styles and pictures inside, nothing loaded from anywhere."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+
+    here = Path(__file__).parent
+    environment = Environment(
+        loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
+    )
+    environment.filters |= {"number": number, "printed": printed_number}
+    environment.globals |= {"tint": tint, "best_column": best_column}
+    pictures = {
+        name: Markup(_drawing.inline(picture.svg, name, escape(picture.caption)))
+        for name, picture in report.pictures.items()
+    }
+    return environment.get_template("page.html.jinja").render(
+        report=report,
+        css=Markup((here / "page.css").read_text(encoding="utf-8")),
+        pictures=pictures,
+        protocol=PROTOCOL,
+        folded=FOLDED,
+        facts=facts(report.about),
+        details=details(report.about),
+    )
+
+
+def tint(table: Table, row: Row, cell: Cell) -> str:
+    """Return the classes of a cell: how far it is from the paper, and whether it lost runs."""
+    classes = ["lost"] if "failed" in cell.note or cell.note == "missing" else []
+    if table.tint and cell.difference is not None:
+        # As shown: 0.034 is printed +0.03 and counts as such.
+        size = sum(abs(round(cell.difference, 2)) > step + 1e-9 for step in STEPS)
+        if size:
+            classes.append(f"{'above' if cell.difference > 0 else 'below'}{size}")
+    return " ".join(classes)
+
+
+def facts(about: Mapping[str, Any]) -> list[str]:
+    """Return what ran, when and for how long, as short phrases."""
+    found = []
+    if about.get("started"):
+        found.append(f"started {about['started']}")
+    if about.get("total_seconds") is not None:
+        found.append(f"{_duration(float(about['total_seconds']))} of computing")
+    if about.get("n_runs") is not None:
+        found.append(f"{about['n_runs']} runs, {about.get('n_failed', 0)} failed")
+    machine = about.get("machine") or {}
+    if machine:
+        found.append(", ".join(f"{str(name).replace('_', ' ')} {value}" for name, value in machine.items()))
+    return found
+
+
+def details(about: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return machine and versions as pairs for a list."""
+    pairs = [("command", str(about.get("command", "")))]
+    pairs += [(str(k).replace("_", " "), str(v)) for k, v in (about.get("machine") or {}).items()]
+    pairs += [(str(k), str(v)) for k, v in (about.get("versions") or {}).items()]
+    pairs.append(("paper's machine", "MATLAB 2019b, 2.3 GHz Intel Core i5, 16 GB"))
+    return [(name, value) for name, value in pairs if value]
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write under a temporary name and rename, so that no reader ever sees half a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        temporary.write_bytes(content)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _remove_stale(folder: Path, written: set[str]) -> None:
+    """Remove tables and figures of an earlier report that this one does not have; only names we write."""
+    names = [f"tables/{name}.csv" for name in BUILDERS]
+    names += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")]
+    for name in names:
+        if name not in written:
+            (folder / name).unlink(missing_ok=True)

@@ -1,0 +1,154 @@
+"""From a file that describes an evaluation to the list of its runs, each with a key of its own."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from smrmf.reproduce.printed import papers_folder
+
+MAIN = "main"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fit of one method on one data set.
+
+    ``settings`` is all that the plan sets, ``params`` the part of it that varies within the method; ``feeds``
+    names the experiments that the run belongs to.
+    """
+
+    data: str
+    method: str
+    estimator: str
+    settings: Mapping[str, Any]
+    params: Mapping[str, Any]
+    seed: int
+    reading: str = MAIN
+    feeds: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Return what names the run on disk: the same for the same work, whatever it feeds."""
+        work = (self.data, self.method, self.estimator, dict(self.settings), self.seed)
+        return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:20]
+
+    def __str__(self) -> str:
+        varied = ", ".join(f"{name}={value}" for name, value in self.params.items())
+        seed = f", seed {self.seed}" if self.seed else ""
+        return f"{self.method} on {self.data}" + (f" ({varied}{seed})" if varied or seed else "")
+
+
+@dataclass(frozen=True)
+class Method:
+    """How a method is set up, on a given data set."""
+
+    estimator: str
+    settings: str = "paper"
+    selector: str | None = None
+    readings: bool = False
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    grid: Mapping[str, list[Any]] = field(default_factory=dict)
+    untuned: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int = 1
+
+    def base(self) -> dict[str, Any]:
+        """Return what the same method always has."""
+        chosen = {"settings": self.settings} | ({"selector": self.selector} if self.selector else {})
+        return chosen | dict(self.fixed)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The description of an evaluation."""
+
+    content: Mapping[str, Any]
+    quick: bool = False
+
+    @classmethod
+    def read(cls, path: Path | None = None, *, quick: bool = False) -> Plan:
+        """Read a description, by default the paper's."""
+        path = papers_folder() / "smrmf.toml" if path is None else path
+        return cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
+
+    def names(self, listed: Iterable[str]) -> list[str]:
+        """Replace the names of lists by what they stand for."""
+        lists = self.content["names"]
+        return list(dict.fromkeys(one for name in listed for one in lists.get(name, [name])))
+
+    def method(self, name: str, data: str) -> Method:
+        """Return a method with what is exceptional on a data set."""
+        method = Method(**self.content["methods"][name])
+        for exception in self.content.get("exceptions", []):
+            if name in exception["methods"] and data in exception["data"]:
+                changes = {k: v for k, v in exception.items() if k not in ("methods", "data")}
+                changes["fixed"] = dict(method.fixed) | changes.get("fixed", {})
+                method = replace(method, **changes)
+        if self.quick:
+            limits = self.content["quick"]
+            ends = {k: _ends(values, limits["grid_points"]) for k, values in method.grid.items()}
+            method = replace(method, grid=ends, seeds=min(method.seeds, limits["seeds"]))
+        return method
+
+    def runs(self, methods: Iterable[str] = (), data: Iterable[str] = ()) -> list[Run]:
+        """Return the runs of some or all methods and data sets, small sets first, each once."""
+        found: dict[str, Run] = {}
+        for run in self._expand(set(self.names(methods)), set(self.names(data))):
+            known = found.get(run.key)
+            feeds = tuple(dict.fromkeys((known.feeds if known else ()) + run.feeds))
+            # A run of the main reading keeps that name where it serves as one reading among others.
+            found[run.key] = replace(known or run, feeds=feeds)
+        order = {name: place for place, name in enumerate(self.data_names())}
+        return sorted(found.values(), key=lambda run: order[run.data])
+
+    def data_names(self) -> list[str]:
+        """Return all data sets, in the order in which they run."""
+        named = self.names(name for e in self.content["experiments"] for name in e["data"])
+        return [name for name in named if not self.quick or name in self.content["names"]["quick"]]
+
+    def method_names(self) -> list[str]:
+        """Return all methods, in the order of the description."""
+        return list(self.content["methods"])
+
+    def _expand(self, methods: set[str], data: set[str]) -> Iterator[Run]:
+        for experiment in self.content["experiments"]:
+            for name in self.names(experiment["data"]):
+                if name not in self.data_names() or (data and name not in data):
+                    continue
+                for method in self.names(experiment["methods"]):
+                    if not methods or method in methods:
+                        yield from self._cell(experiment, name, method)
+
+    def _cell(self, experiment: Mapping[str, Any], data: str, name: str) -> Iterator[Run]:
+        """List the runs of one method on one set for one experiment."""
+        method = self.method(name, data)
+        readings = self.content["readings"] if method.readings else {MAIN: {}}
+        wanted = experiment.get("readings", [MAIN])
+        readings = {name: opened for name, opened in readings.items() if wanted == "all" or name in wanted}
+        for (reading, opened), point in itertools.product(readings.items(), _points(experiment, method)):
+            settings = method.base() | opened | point
+            for seed in range(method.seeds):
+                feeds = (experiment["name"],)
+                yield Run(data, name, method.estimator, settings, point, seed, reading, feeds)
+
+
+def _points(experiment: Mapping[str, Any], method: Method) -> list[dict[str, Any]]:
+    """Return the points of the experiment's grid, or of the method's own."""
+    grid = experiment.get("grid", method.grid)
+    if grid == "untuned":
+        return [dict(method.untuned)]
+    if grid == "short":
+        weights = method.grid.get("manifold_weight", [])
+        return [dict(method.untuned) | {"manifold_weight": weight} for weight in weights]
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _ends(values: list[Any], count: int) -> list[Any]:
+    """Return at most ``count`` of the values, the outermost ones."""
+    return values if len(values) <= count else [*values[: count - 1], values[-1]]

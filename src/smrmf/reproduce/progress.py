@@ -1,0 +1,124 @@
+"""Show a long evaluation while it runs: what is under way, how much is done, how long it will take."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, Self
+
+from smrmf.datasets import list_datasets
+from smrmf.reproduce.plan import Run
+from smrmf.reproduce.store import Store
+
+MOONS_SIZE = 500
+# Seconds for a run nothing is known of: a share of n^2, of the order of the n x n methods.
+SECONDS_PER_PAIR = 1e-6
+
+
+class Forecast:
+    """Expect of a run what runs of its method took, those on the same data set first.
+
+    Seconds on other data sets are scaled by the square of the number of points.
+    """
+
+    def __init__(self, records: Sequence[dict[str, Any]]) -> None:
+        sizes = {info.name: info.n or info.raw_n for info in list_datasets()}
+        self._size = defaultdict(lambda: MOONS_SIZE, sizes)
+        self._here: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self._anywhere: dict[str, list[float]] = defaultdict(list)
+        for record in records:
+            self.learn(record)
+
+    def learn(self, record: dict[str, Any]) -> None:
+        """Take in a finished run."""
+        if record["spent"] is not None:
+            self._here[record["method"], record["data"]].append(record["spent"])
+            self._anywhere[record["method"]].append(record["spent"] / self._size[record["data"]] ** 2)
+
+    def __call__(self, run: Run) -> float:
+        """Return the seconds to expect."""
+        if here := self._here.get((run.method, run.data)):
+            return sum(here) / len(here)
+        rates = self._anywhere.get(run.method, [SECONDS_PER_PAIR])
+        return sum(rates) / len(rates) * self._size[run.data] ** 2
+
+
+class Display:
+    """A live display of the runs, fed by what the workers write to the store."""
+
+    def __init__(self, runs: Sequence[Run], store: Store, jobs: int, console: Any) -> None:
+        self._runs = {run.key: run for run in runs}
+        self._store = store
+        self._jobs = jobs
+        self._console = console
+        self._stop = threading.Event()
+        self._seen: dict[str, float] = {}
+
+    def __enter__(self) -> Self:
+        from rich.live import Live
+
+        self._forecast = Forecast(self._store.records(self._runs.values()))
+        self._known = self._store.recorded() & self._runs.keys()
+        self._began = time.monotonic()
+        self._live = Live(console=self._console, refresh_per_second=2, transient=True)
+        self._live.start()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        self._live.stop()
+
+    def _watch(self) -> None:
+        announced = time.monotonic()
+        while not self._stop.wait(0.5):
+            self._learn()
+            if self._console.is_terminal:
+                self._live.update(self._screen())
+            elif time.monotonic() - announced > 30:  # a log file gets a line now and then
+                announced = time.monotonic()
+                self._console.print(self._line())
+
+    def _learn(self) -> None:
+        for key in self._store.recorded() - self._known:
+            if key in self._runs and (record := self._store.read(key)):
+                self._forecast.learn(record)
+                self._known.add(key)
+
+    def _line(self) -> str:
+        left = sum(self._forecast(run) for key, run in self._runs.items() if key not in self._known)
+        so_far, to_go = clock(time.monotonic() - self._began), clock(left / self._jobs)
+        return f"{len(self._known)} of {len(self._runs)} runs, {so_far} so far, about {to_go} left"
+
+    def _screen(self) -> Any:
+        from rich.console import Group
+        from rich.progress_bar import ProgressBar
+        from rich.text import Text
+
+        now = time.monotonic()
+        under_way = self._store.under_way()
+        self._seen = {key: self._seen.get(key, now) for key in under_way}
+        lines = [f"  {clock(now - self._seen[key]):>8}  {mark.words}" for key, mark in under_way.items()]
+        bar = ProgressBar(total=len(self._runs), completed=len(self._known), width=60)
+        return Group(Text(self._line(), style="bold"), bar, Text("\n".join(lines), style="dim"))
+
+
+def clock(seconds: float) -> str:
+    """Write seconds as people say them.
+
+    Examples
+    --------
+    >>> clock(7.4), clock(312), clock(7500)
+    ('7 s', '5 min', '2 h 05 min')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60:02d} min"

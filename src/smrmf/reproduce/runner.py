@@ -1,0 +1,101 @@
+"""Do all runs that have no result yet, on all cores; stop at any moment and go on later."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+
+import joblib
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
+
+from smrmf.reproduce.measure import failed, measure
+from smrmf.reproduce.plan import Run
+from smrmf.reproduce.store import Store
+
+# Runs that one process does in a row, so that they share their start.
+BATCH = 8
+KILLED = "the process was killed, most likely because memory ran out; free memory or use fewer --jobs"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How many runs were done, and how many of them failed."""
+
+    done: int
+    failed: int
+
+
+def batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Cut the runs into batches of one method on one data set."""
+    for _, group in itertools.groupby(runs, key=lambda run: (run.data, run.method)):
+        while batch := list(itertools.islice(group, BATCH)):
+            yield batch
+
+
+def execute(
+    runs: Sequence[Run],
+    store: Store,
+    *,
+    jobs: int,
+    data_home: str | None,
+    display: AbstractContextManager[object],
+) -> Outcome:
+    """Do the pending ones of these runs; every result is on disk as soon as it is there.
+
+    A worker that is killed takes the others of its pool with it. What was under way then is done again,
+    each run in a process of its own, and only a run that is killed alone is recorded as failed.
+    """
+    pending = store.pending(runs)
+    # What failed at an earlier start has a record, and is tried again all the same.
+    before = {record["key"]: record["started"] for record in store.records(pending)}
+    store.forget_marks()
+    with display:
+        while pending:
+            try:
+                _execute_together(pending, store, jobs, data_home)
+            except TerminatedWorkerError:
+                suspects = store.under_way()
+                store.forget_marks()
+                for run in (run for run in pending if run.key in suspects):
+                    _execute_alone(run, store, data_home)
+            else:
+                break
+            now = {record["key"]: record["started"] for record in store.records(pending)}
+            pending = [run for run in pending if now.get(run.key) == before.get(run.key)]
+    records = store.records(runs)
+    return Outcome(len(records), sum(record["status"] != "done" for record in records))
+
+
+def _execute_together(runs: Sequence[Run], store: Store, jobs: int, data_home: str | None) -> None:
+    folder = store.results.parent
+    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
+        parallel = joblib.Parallel(batch_size=1, pre_dispatch="1.5*n_jobs", return_as="generator_unordered")
+        work = (joblib.delayed(do_batch)(batch, folder, data_home) for batch in batches(runs))
+        for _ in parallel(work):
+            pass
+
+
+def _execute_alone(run: Run, store: Store, data_home: str | None) -> None:
+    process = multiprocessing.get_context("spawn").Process(
+        target=do_batch, args=([run], store.results.parent, data_home)
+    )
+    process.start()
+    process.join()
+    store.forget_marks()
+    if process.exitcode:
+        store.save(failed(run, KILLED))
+
+
+def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None) -> None:
+    """Do some runs one after the other, in this process."""
+    store = Store(folder)
+    with threadpool_limits(1):
+        for run in runs:
+            store.begin(run)
+            store.save(measure(run, data_home))
+            store.end(run)

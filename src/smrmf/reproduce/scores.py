@@ -1,0 +1,147 @@
+"""From single runs to the figures of a table: best over a grid, mean over seeds, and what failed."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+from smrmf.reproduce.cells import count
+from smrmf.reproduce.printed import METHODS, PAPER_NAMES
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Score:
+    """One figure, the runs it was computed from, and how many runs of its cell are unusable.
+
+    ``runs`` are the finished runs behind ``value``; ``n_failed`` counts failures over the whole cell
+    (every grid point), ``n_short`` the grid points left out because they have fewer finished seeds.
+    """
+
+    value: float | None = None
+    std: float | None = None
+    runs: tuple[Record, ...] = ()
+    n_runs: int = 0
+    n_failed: int = 0
+    n_short: int = 0
+
+    @property
+    def note(self) -> str:
+        """Say in words what is missing from this figure; empty when nothing is."""
+        if not self.n_runs:
+            return "missing"
+        parts = []
+        if self.n_failed:
+            parts.append(f"{self.n_failed} of {self.n_runs} runs failed")
+        if self.n_short and not self.n_failed:
+            parts.append(f"{count(self.n_short, 'grid point')} unfinished")
+        return ", ".join(parts)
+
+    @property
+    def params(self) -> dict[str, Any]:
+        """The grid point behind ``value``."""
+        return dict(self.runs[0]["params"]) if self.runs else {}
+
+    @property
+    def run(self) -> Record | None:
+        """The run that stands for the grid point where one is needed: that of the lowest seed."""
+        return self.runs[0] if self.runs else None
+
+
+class Results:
+    """Runs of all experiments, found by experiment, reading, data set and method."""
+
+    def __init__(self, records: Iterable[Record]):
+        # Sorted, so that the order in which runs finished changes no digit and no file.
+        self.records = sorted(records, key=lambda r: (r["data"], r["method"], r["seed"], r["key"]))
+        self._cells: dict[tuple[str, str, str, str], list[Record]] = defaultdict(list)
+        for record in self.records:
+            for feed in record["feeds"]:
+                self._cells[feed, record["reading"], record["data"], record["method"]].append(record)
+
+    def runs(self, feed: str, data: str, method: str, reading: str = "main") -> list[Record]:
+        """Return every run of one cell, failed ones too."""
+        return self._cells.get((feed, reading, data, method), [])
+
+    def data_sets(self, feed: str) -> list[str]:
+        """Return the data sets an experiment touched, the paper's first and in its order."""
+        return _ordered({key[2] for key in self._cells if key[0] == feed}, list(PAPER_NAMES))
+
+    def methods(self, feed: str) -> list[str]:
+        """Return the methods an experiment touched: the paper's, the library's defaults, standard ones."""
+        defaults = [f"{method} (default)" for method in METHODS]
+        order = [*METHODS, *defaults, "KMeans", "SpectralClustering", "HDBSCAN"]
+        return _ordered({key[3] for key in self._cells if key[0] == feed}, order)
+
+    def readings(self, method: str | None = None, feed: str = "readings") -> list[str]:
+        """Return the readings measured, of one method or of any, the published one first."""
+        found = {key[1] for key in self._cells if key[0] == feed and method in (None, key[3])}
+        return _ordered(found | {"main"}, ["main"])
+
+    def read_again(self) -> tuple[list[str], list[str]]:
+        """Return the data sets and the methods measured under a reading that is not the published one."""
+        keys = [key for key in self._cells if key[0] == "readings" and key[1] != "main"]
+        sets = _ordered({key[2] for key in keys}, list(PAPER_NAMES))
+        return sets, _ordered({key[3] for key in keys}, list(METHODS))
+
+    def best(
+        self, feed: str, data: str, method: str, measure: str = "accuracy", reading: str = "main"
+    ) -> Score:
+        """Return the best mean over seeds among the grid points, chosen with the labels."""
+        return best_over_grid(self.runs(feed, data, method, reading), measure)
+
+    def average(self, feed: str, data: str, method: str, measure: str) -> Score:
+        """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
+        runs = self.runs(feed, data, method)
+        done = tuple(finished(runs, measure))
+        return Score(*_mean_std(done, measure), done, len(runs), _n_failed(runs))
+
+
+def best_over_grid(runs: list[Record], measure: str) -> Score:
+    """Return the grid point with the highest mean over its seeds.
+
+    Only the points with the most finished seeds compete: a point that lost seeds to failures or to an
+    interruption could otherwise win by the luck of the few that are left. Ties go to the first point in
+    the order of its written parameters, so the answer does not depend on the order of the runs.
+    """
+    points: dict[str, list[Record]] = defaultdict(list)
+    for run in finished(runs, measure):
+        points[point_key(run)].append(run)
+    n_points = len({point_key(run) for run in runs})
+    if not points:
+        return Score(n_runs=len(runs), n_failed=_n_failed(runs), n_short=n_points)
+    seeds = max(len(group) for group in points.values())
+    full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
+    best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
+    chosen = tuple(full[best])
+    return Score(*_mean_std(chosen, measure), chosen, len(runs), _n_failed(runs), n_points - len(full))
+
+
+def finished(runs: Iterable[Record], measure: str) -> list[Record]:
+    """Return the runs that ended well and carry this measure."""
+    return [run for run in runs if run["status"] == "done" and run.get(measure) is not None]
+
+
+def point_key(run: Record) -> str:
+    """Return a run's parameters as one stable string."""
+    return json.dumps(run["params"], sort_keys=True, default=str)
+
+
+def _mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, float | None]:
+    values = [float(run[measure]) for run in runs]
+    if not values:
+        return None, None
+    return fmean(values), stdev(values) if len(values) > 1 else None
+
+
+def _n_failed(runs: Iterable[Record]) -> int:
+    return sum(run["status"] != "done" for run in runs)
+
+
+def _ordered(names: set[str], first: list[str]) -> list[str]:
+    return [name for name in first if name in names] + sorted(names - set(first))

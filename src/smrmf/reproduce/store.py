@@ -1,0 +1,108 @@
+"""Where results are kept: one small file per run, complete or not there at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from smrmf.reproduce.plan import Run
+
+Record = dict[str, Any]
+DONE, FAILED = "done", "failed"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class Mark(NamedTuple):
+    """A run that is under way: in which process, and the run in words."""
+
+    process: int
+    words: str
+
+
+class Store:
+    """Results by key, and marks of the runs that are under way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.results = folder / "runs"
+        self.marks = folder / "running"
+        self.results.mkdir(parents=True, exist_ok=True)
+        self.marks.mkdir(exist_ok=True)
+
+    def save(self, record: Record) -> None:
+        """Keep a record, in place of an earlier one of the same run."""
+        write_atomically(self.results / f"{record['key']}.json", json.dumps(record).encode())
+
+    def read(self, key: str) -> Record | None:
+        """Return the record of a run, if there is one."""
+        path = self.results / f"{key}.json"
+        return json.loads(path.read_bytes()) if path.is_file() else None
+
+    def recorded(self) -> set[str]:
+        """Return the keys of all runs with a record."""
+        return {path.stem for path in self.results.glob("*.json")}
+
+    def records(self, runs: Iterable[Run]) -> list[Record]:
+        """Return the records of these runs, with what each of them feeds."""
+        known = ((run, self.read(run.key)) for run in runs)
+        return [
+            record | {"feeds": list(run.feeds), "reading": run.reading}
+            for run, record in known
+            if record is not None
+        ]
+
+    def pending(self, runs: Sequence[Run]) -> list[Run]:
+        """Return the runs without a result; one that failed has none."""
+        done = {record["key"] for record in self.records(runs) if record["status"] == DONE}
+        return [run for run in runs if run.key not in done]
+
+    def begin(self, run: Run) -> None:
+        """Mark a run as under way in this process."""
+        (self.marks / run.key).write_text(f"{os.getpid()} {run}")
+
+    def end(self, run: Run) -> None:
+        """Take the mark away."""
+        (self.marks / run.key).unlink(missing_ok=True)
+
+    def under_way(self) -> dict[str, Mark]:
+        """Return the marks by key."""
+        found = {}
+        for path in self.marks.iterdir():
+            try:
+                process, words = path.read_text().split(" ", 1)
+            except (FileNotFoundError, ValueError):  # it has just ended, or is being written
+                continue
+            found[path.name] = Mark(int(process), words)
+        return found
+
+    def forget_marks(self) -> None:
+        """Take away the marks that a killed process left."""
+        for mark in self.marks.iterdir():
+            mark.unlink(missing_ok=True)
+
+
+def busy_seconds(records: Iterable[Record]) -> float:
+    """Return for how long anything ran at all, however often the whole was stopped and begun again."""
+    spans = sorted((datetime.fromisoformat(r["started"]).timestamp(), r["spent"] or 0.0) for r in records)
+    total, end = 0.0, float("-inf")
+    for start, length in spans:
+        total += max(0.0, start + length - max(start, end))
+        end = max(end, start + length)
+    return total

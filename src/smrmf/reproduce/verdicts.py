@@ -1,0 +1,130 @@
+"""Rules that turn figures into a verdict: small, explicit, and the same whatever the outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+HOLDS = "holds"
+IN_PART = "holds in part"
+FAILS = "does not hold"
+UNTESTED = "not tested"
+VERDICTS = (HOLDS, IN_PART, FAILS, UNTESTED)
+
+MET = "met"
+NOT_MET = "not met"
+
+# Half the last digit the paper prints: averages closer than this are equal on its scale.
+MARGIN = 0.005
+# Fewer sets than this say nothing about "on average" or "for the majority".
+MIN_SETS = 6
+# f-SMRMF is "much faster" from this ratio on, "faster" from the second; the paper's averages give 3.05.
+MUCH_FASTER = 2.0
+FASTER = 1.2
+# ... and keeps its quality when no average falls by more than this.
+QUALITY_LOSS = 0.01
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the paper says, how it is judged, and what came out."""
+
+    name: str
+    statement: str
+    rule: str
+    verdict: str
+    figures: str
+
+
+def all_or_some(outcomes: Sequence[bool], parts: int) -> str:
+    """Return "holds" if every part holds, "holds in part" if some do, "does not hold" if none.
+
+    A claim with a part that could not be looked at is not tested: it must not pass on the rest.
+    """
+    if len(outcomes) < parts:
+        return UNTESTED
+    if all(outcomes):
+        return HOLDS
+    return IN_PART if any(outcomes) else FAILS
+
+
+def majority(wins: int, total: int) -> bool:
+    """Tell whether more than half of the sets agree."""
+    return 2 * wins > total
+
+
+def majority_verdict(agrees: bool, leads: bool) -> str:
+    """Return "holds" for a majority of the sets, "holds in part" for a weaker lead, else "does not hold"."""
+    if agrees:
+        return HOLDS
+    return IN_PART if leads else FAILS
+
+
+def speed_verdict(ratio: float, losses: Sequence[float]) -> str:
+    """Judge "much faster at equal quality" from the ratio of seconds and the falls of the averages."""
+    kept = max(losses) <= QUALITY_LOSS
+    if ratio >= MUCH_FASTER and kept:
+        return HOLDS
+    if ratio >= MUCH_FASTER or (ratio >= FASTER and kept):
+        return IN_PART
+    return FAILS
+
+
+def best_counts(rows: Mapping[str, Sequence[float]]) -> list[int]:
+    """Return how often each column is the best of its row; a tie counts for every column in it."""
+    counts = [0] * (len(next(iter(rows.values()))) if rows else 0)
+    for values in rows.values():
+        top = max(values)
+        for i, value in enumerate(values):
+            counts[i] += value >= top - 1e-9
+    return counts
+
+
+def paired_test(differences: Sequence[float]) -> float | None:
+    """Return the two-sided p-value of Wilcoxon's signed-rank test, None with fewer than five differences.
+
+    Sets without a difference say nothing about its direction and are left out, so equal columns
+    give None rather than an error. Up to 16 differences are tested exactly, ties included, by going through
+    all signs; SciPy would do the same for ties, a thousand times slower.
+    """
+    from scipy.stats import rankdata, wilcoxon
+
+    nonzero = np.array([d for d in differences if abs(d) > 1e-9])
+    n = len(nonzero)
+    if n < 5:
+        return None
+    if n > 16:
+        return float(wilcoxon(nonzero).pvalue)
+    ranks = rankdata(np.abs(nonzero).round(9))
+    signs = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 * 2 - 1
+    observed = abs(np.sign(nonzero) @ ranks)
+    return float((np.abs(signs @ ranks) >= observed - 1e-9).mean())
+
+
+def more_up_than_down(differences: Mapping[str, float]) -> bool:
+    """Tell whether more sets gain at least the margin than lose it."""
+    up, down = _up_down(differences)
+    return up > down
+
+
+def _up_down(differences: Mapping[str, float]) -> tuple[int, int]:
+    values = differences.values()
+    return sum(d >= MARGIN for d in values), sum(d <= -MARGIN for d in values)
+
+
+def comparison_text(label: str, differences: Mapping[str, float]) -> str:
+    """Return one sentence on a paired comparison: mean difference, sets up and down, test."""
+    values = list(differences.values())
+    up, down = _up_down(differences)
+    p = paired_test(values)
+    tested = "too few differences to test" if p is None else f"Wilcoxon p = {p:.2g}"
+    sides = f"higher on {up}, lower on {down} of {len(values)} sets"
+    return f"{label}: {fmean(values):+.3f} on average, {sides}, {tested}"
+
+
+def sentences(texts: Sequence[str]) -> str:
+    """Return the texts as sentences of one paragraph."""
+    return ". ".join(text[0].upper() + text[1:] for text in texts) + "."

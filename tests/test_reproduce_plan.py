@@ -1,0 +1,121 @@
+"""The plan: which runs an evaluation has, and their keys."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from smrmf import datasets
+from smrmf.reproduce.command import Choice, PlanError, chosen_runs
+from smrmf.reproduce.methods import build, filled_start
+from smrmf.reproduce.plan import MAIN, Plan
+from smrmf.reproduce.printed import METHODS, REAL_SETS
+
+RUNS = Plan.read().runs()
+
+
+def runs_of(**wanted):
+    return [run for run in RUNS if all(getattr(run, name) == value for name, value in wanted.items())]
+
+
+def grid_size(method, data):
+    return len({tuple(run.params.items()) for run in comparison(method, data)})
+
+
+def comparison(method, data):
+    return [run for run in runs_of(method=method, data=data) if "comparison" in run.feeds]
+
+
+def test_every_method_of_the_paper_meets_every_data_set():
+    pairs = {(run.method, run.data) for run in RUNS if "comparison" in run.feeds}
+    assert pairs >= {(method, data) for method in METHODS for data in REAL_SETS}
+
+
+def test_keys_are_unique_stable_and_free_of_what_a_run_feeds():
+    assert len({run.key for run in RUNS}) == len(RUNS)
+    again = Plan.read().runs(methods=["SMRMF"], data=["sonar"])
+    assert {run.key for run in again} == {run.key for run in runs_of(method="SMRMF", data="sonar")}
+    # Known from outside: a change of the recipe of keys would orphan every result kept so far.
+    assert Counter(len(run.key) for run in RUNS) == {20: len(RUNS)}
+
+
+@pytest.mark.parametrize(
+    ("method", "points", "seeds"),
+    [
+        ("NMF", 1, 30),
+        ("GNMF", 4, 30),
+        ("RMNMF", 4, 1),
+        ("ESC-FFS", 7, 30),
+        ("SMRMF", 16, 1),
+        ("f-SMRMF", 64, 1),
+    ],
+)
+def test_grids_and_repetitions_are_the_papers(method, points, seeds):
+    assert grid_size(method, "sonar") == points
+    assert len(comparison(method, "sonar")) == points * seeds
+
+
+def test_exceptions_hold_where_they_should_and_nowhere_else():
+    assert grid_size("APMF", "isolet") == 3
+    assert grid_size("APMF", "sonar") == 48
+    frozen = {run.data for run in RUNS if "freeze_tol" in run.settings}
+    assert frozen == {"mfeat-fac", "mfeat-pix", "20-news"}
+    assert {run.settings["exemplars"] for run in runs_of(data="10d-moons", method="SMRMF")} == {0.8}
+    assert {run.settings["bandwidth"] for run in runs_of(data="2d-moons", method="SMRMF")} == {"distance"}
+
+
+def test_work_that_serves_two_experiments_is_done_once():
+    shared = [run for run in runs_of(method="SMRMF", data="sonar") if len(run.feeds) > 1]
+    feeds = {feed for run in shared for feed in run.feeds}
+    assert {"comparison", "no-labels"} <= feeds
+    untuned = [run for run in runs_of(method="RMNMF", data="sonar", reading=MAIN) if "no-labels" in run.feeds]
+    assert [run.params for run in untuned] == [{"manifold_weight": 0.1}]
+    assert "comparison" in untuned[0].feeds
+
+
+def test_readings_vary_what_the_paper_leaves_open_and_count_the_main_one():
+    runs = [run for run in runs_of(method="RMNMF", data="sonar") if "readings" in run.feeds]
+    readings = {run.reading: (run.settings["penalty"], run.settings["fill"]) for run in runs}
+    assert MAIN in readings
+    assert len(set(readings.values())) == len(readings) >= 4
+
+
+def test_quick_has_the_ends_of_each_grid_on_small_sets():
+    runs = Plan.read(quick=True).runs()
+    assert {run.data for run in runs} == {"sonar", "ionosphere", "2d-moons", "10d-moons"}
+    weights = {run.params["manifold_weight"] for run in runs if run.method == "RMNMF"}
+    assert {0.001, 1.0} <= weights
+    assert max(run.seed for run in runs) == 2
+    assert {run.key for run in runs} <= {run.key for run in RUNS}
+
+
+@pytest.mark.parametrize(
+    ("choice", "name"), [({"methods": ["SMURF"]}, "SMURF"), ({"data": ["iris"]}, "iris")]
+)
+def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
+    with pytest.raises(PlanError, match=f"{name}.*choose among") as refusal:
+        chosen_runs(Choice(**choice))
+    assert "\n" not in str(refusal.value)
+
+
+def test_every_method_can_be_built_from_its_settings():
+    X, _ = datasets.make_moons_paper()
+    for method in dict.fromkeys(run.method for run in RUNS if run.estimator != "neighborhoods"):
+        run = runs_of(method=method, data="sonar")[-1]
+        model = build(run, X, 2)
+        params = model.get_params()
+        for name, value in run.params.items():
+            assert params[name] == value
+        assert params.get("n_clusters", 2) == 2
+        assert params.get("n_jobs", 1) == 1
+        if "selector" in run.settings:
+            assert type(model.selector).__name__ == run.settings["selector"]
+
+
+def test_the_filled_start_differs_from_the_plain_one_only_where_that_is_zero():
+    X, _ = datasets.make_moons_paper(dim=10)
+    plain, filled = filled_start(X, 3, 0.0), filled_start(X, 3, 0.1)
+    assert (filled[plain < 1e-10] == 0.1).all()
+    assert (filled[plain >= 1e-10] == plain[plain >= 1e-10]).all()
+    assert (plain < 1e-10).any()

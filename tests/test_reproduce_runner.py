@@ -1,0 +1,269 @@
+"""The runner: results survive whatever happens to it, and failures never pass for results."""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import nullcontext
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from smrmf.reproduce.measure import failed, measure
+from smrmf.reproduce.plan import Plan
+from smrmf.reproduce.runner import KILLED, batches, execute
+from smrmf.reproduce.store import Store, busy_seconds, write_atomically
+
+PLAN = """
+[names]
+quick = ["2d-moons"]
+[readings]
+main = { penalty = 0.1, fill = 0.0 }
+[methods.RMNMF]
+estimator = "RMNMF"
+readings = true
+grid = { manifold_weight = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0] }
+[methods.KMeans]
+estimator = "KMeans"
+settings = "default"
+seeds = 3
+[methods.GNMF]
+estimator = "GNMF"
+grid = { manifold_weight = [-1.0] }
+[[experiments]]
+name = "moons"
+data = ["2d-moons"]
+methods = ["RMNMF", "KMeans", "GNMF"]
+[quick]
+grid_points = 2
+seeds = 1
+"""
+GOOD = ["RMNMF", "KMeans"]
+COMMAND = [sys.executable, "-c", "from smrmf.cli import main; main()", "reproduce"]
+RESULTS = ("accuracy", "nmi_max", "nmi_arithmetic", "objective", "n_iter", "converged", "params", "seed")
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.fixture(scope="module")
+def undisturbed(plan, tmp_path_factory):
+    """Results of a run from beginning to end, in this process's own workers."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    runs = Plan.read(plan).runs(GOOD)
+    outcome = execute(runs, Store(folder), jobs=2, data_home=None, display=nullcontext())
+    assert (outcome.done, outcome.failed) == (13, 0)
+    return results(folder)
+
+
+def results(folder):
+    records = [json.loads(path.read_text()) for path in (folder / "runs").glob("*.json")]
+    return {r["key"]: {name: r[name] for name in RESULTS} for r in records if r["status"] == "done"}
+
+
+def start(plan, folder, *more, **options):
+    command = [*COMMAND, "--plan", plan, "--output", folder, "--jobs", "2", "--only", ",".join(GOOD), *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, start_new_session=True, **pipes, **options)
+
+
+def wait_for_records(folder, count, process):
+    deadline = time.monotonic() + 120
+    while len(list((folder / "runs").glob("*.json"))) < count:
+        assert process.poll() is None, process.stdout.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    "end", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM], ids=["kill -9", "Ctrl-C", "terminate"]
+)
+def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undisturbed, tmp_path, end):
+    process = start(plan, tmp_path)
+    wait_for_records(tmp_path, 3, process)
+    os.killpg(process.pid, end)
+    said = process.communicate(timeout=60)[0]
+    kept = {path: path.read_bytes() for path in (tmp_path / "runs").glob("*.json")}
+    assert len(kept) >= 3
+    if end == signal.SIGINT:
+        assert "goes on from here" in said
+    again = start(plan, tmp_path)
+    assert f"{len(kept)} of them done before" in again.communicate(timeout=120)[0]
+    assert again.returncode == 0
+    assert {path: path.read_bytes() for path in kept} == kept
+    assert results(tmp_path) == undisturbed
+    assert not list((tmp_path / "running").iterdir())
+    assert (tmp_path / "index.html").is_file()
+
+
+class Killer(threading.Thread):
+    """Kill the process of a run, as the system does when memory runs out, up to ``times`` times."""
+
+    def __init__(self, store, key, times):
+        super().__init__(daemon=True)
+        self.store, self.key, self.times, self.killed = store, key, times, []
+        self.finished = threading.Event()
+
+    def run(self):
+        while len(self.killed) < self.times and not self.finished.wait(0.005):
+            mark = self.store.under_way().get(self.key)
+            if mark and mark.process not in self.killed:
+                os.kill(mark.process, signal.SIGKILL)
+                self.killed.append(mark.process)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_killed_worker_costs_at_most_its_own_run(plan, undisturbed, tmp_path, times):
+    runs, store = Plan.read(plan).runs(GOOD), Store(tmp_path)
+    victim = next(run for run in runs if run.params.get("manifold_weight") == 0.01)
+    killer = Killer(store, victim.key, times)
+    killer.start()
+    outcome = execute(runs, store, jobs=2, data_home=None, display=nullcontext())
+    killer.finished.set()
+    killer.join()
+    assert len(killer.killed) == times
+    record = store.read(victim.key)
+    if times == 2:  # also when it had the machine to itself
+        assert (outcome.failed, record["status"], record["error"]) == (1, "failed", KILLED)
+        assert record["accuracy"] is None
+        assert results(tmp_path) == {k: v for k, v in undisturbed.items() if k != victim.key}
+        outcome = execute(runs, store, jobs=2, data_home=None, display=nullcontext())
+    assert outcome.failed == 0
+    assert results(tmp_path) == undisturbed
+
+
+def test_a_full_disk_ends_it_with_one_sentence_and_loses_nothing(plan, undisturbed, tmp_path):
+    def no_room():  # files may not grow beyond some hundred bytes: writing a record fails as on a full disk
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
+
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    process = start(plan, tmp_path, preexec_fn=no_room, env=environment)
+    said = process.communicate(timeout=120)[0]
+    assert process.returncode == 2
+    assert "smrmf reproduce: " in said
+    assert "Traceback" not in said
+    assert not list((tmp_path / "runs").iterdir())
+    again = start(plan, tmp_path)
+    again.communicate(timeout=120)
+    assert results(tmp_path) == undisturbed
+
+
+def test_a_run_that_raises_is_recorded_as_failed_and_tried_again(plan, tmp_path):
+    runs, store = Plan.read(plan).runs(["GNMF", "KMeans"]), Store(tmp_path)
+    for _ in range(2):
+        assert [run.method for run in store.pending(runs)][-1] == "GNMF"
+        outcome = execute(runs, store, jobs=1, data_home=None, display=nullcontext())
+        assert (outcome.done, outcome.failed) == (4, 1)
+    (record,) = (r for r in store.records(runs) if r["status"] == "failed")
+    assert "manifold_weight=-1.0" in record["error"]
+    assert all(record[name] is None for name in ("accuracy", "nmi_max", "seconds", "objective"))
+
+
+def test_a_record_says_all_that_is_needed_to_judge_it(plan):
+    run = Plan.read(plan).runs(["RMNMF"])[0]
+    record = measure(run)
+    assert record["status"] == "done"
+    assert record.keys() == failed(run, "").keys()
+    assert (record["n_samples"], record["n_features"], record["n_classes"]) == (500, 2, 2)
+    assert record["seconds"] >= record["spent"] > 0
+    assert record["peak_memory"] > 50
+    assert len(record["history"]) == record["n_iter"]
+    assert record["objective"] == pytest.approx(record["history"][-1], rel=1e-5)
+    assert record["nmi_max"] <= record["nmi_arithmetic"] + 1e-12
+    assert {"python", "smrmf", "numpy", "scipy", "scikit-learn"} <= record["versions"].keys()
+    assert len(record["picture"]["points"]) == len(record["picture"]["labels"]) == 500
+    json.dumps(record)
+
+
+def test_shared_work_is_counted_in_full_and_changes_nothing(plan):
+    first, second = Plan.read(plan).runs(["RMNMF"])[:2]
+    alone = measure(second)
+    measure(first)
+    sharing = measure(second)
+    assert sharing["seconds"] > sharing["spent"]
+    for name in RESULTS:
+        assert sharing[name] == alone[name]
+
+
+def test_batches_hold_one_method_on_one_data_set_and_every_run_once(plan):
+    runs = Plan.read().runs(data=["sonar", "2d-moons"])
+    cut = list(batches(runs))
+    assert [run for batch in cut for run in batch] == runs
+    assert all(len({(run.data, run.method) for run in batch}) == 1 for batch in cut)
+    assert max(map(len, cut)) <= 8
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "record.json"
+    write_atomically(path, b"old")
+
+    with pytest.raises(TypeError):
+        write_atomically(path, object())  # type: ignore[arg-type]
+    assert path.read_bytes() == b"old"
+    assert list(tmp_path.iterdir()) == [path]
+    write_atomically(path, b"new")
+    assert path.read_bytes() == b"new"
+
+
+def test_the_total_time_counts_every_moment_once():
+    def record(start, length):
+        return {"started": f"2026-01-01T00:00:{start:02d}+00:00", "spent": length}
+
+    assert busy_seconds([record(0, 10), record(5, 10), record(30, 5)]) == pytest.approx(20)
+    assert busy_seconds([record(0, 10), record(2, 3)]) == pytest.approx(10)
+    assert busy_seconds([record(0, None)]) == 0
+    assert busy_seconds([]) == 0
+
+
+@pytest.mark.parametrize("arguments", [["--list"], []])
+def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path):
+    command = [*COMMAND, *arguments, "--only", "SMURF", "--output", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "'SMURF'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_list_shows_what_is_done(plan, tmp_path):
+    store = Store(tmp_path)
+    runs = Plan.read(plan).runs(["KMeans"])
+    execute(runs[:2], store, jobs=1, data_home=None, display=nullcontext())
+    command = [*COMMAND, "--list", "--plan", plan, "--output", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    (line,) = (line.split() for line in said.splitlines() if "KMeans" in line)
+    assert line[:4] == ["2d-moons", "KMeans", "3", "2"]
+    assert np.isfinite(float(line[4]))
+
+
+def shared_data():
+    folder = os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data"
+    return Path(folder)
+
+
+@pytest.mark.slow
+def test_quick_runs_from_beginning_to_end(tmp_path):
+    """With the data sets if they are at hand, else on the moons alone."""
+    environment = os.environ | {"SMRMF_DATA": str(shared_data())} if shared_data().is_dir() else None
+    sets = "ionosphere,sonar,2d-moons,10d-moons" if environment else "2d-moons,10d-moons"
+    command = [*COMMAND, "--quick", "--data", sets, "--output", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
+    assert {record["status"] for record in records} == {"done"}
+    page = (tmp_path / "index.html").read_text()
+    assert "SMRMF" in page
+    assert (tmp_path / "README.md").is_file()
+    assert list((tmp_path / "tables").glob("*.csv"))
+    assert list((tmp_path / "figures").glob("*.svg"))
