@@ -10,7 +10,6 @@ otherwise idle machine.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 import warnings
@@ -19,7 +18,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _data import PAPER_NAMES, load
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
 
@@ -39,10 +37,14 @@ from smrmf import (
     SelectiveRMNMF,
 )
 from smrmf._parallel import thread_pool
+from smrmf.datasets import load
 from smrmf.kernels._balls import L1InfBall, Sum
 from smrmf.kernels.projections import project_simplex
 from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.metrics import clustering_accuracy
+from smrmf.reproduce.printed import TWELVE_SETS, load_printed
+
+SETS = [*TWELVE_SETS, "gordon"]
 
 # The columns of the paper's tables, in its order.
 METHODS: dict[str, Callable[[int], Any]] = {
@@ -94,20 +96,20 @@ def line(title: str, cells: list[str]) -> str:
     return f"{title:22s}" + "".join(f"{cell:>10s}" for cell in cells)
 
 
-def run_table(folder: Path, tables: Path, names: list[str], methods: list[str]) -> bool:
+def run_table(folder: Path, names: list[str], methods: list[str]) -> bool:
     """Print the tables of seconds and accuracies; tell whether every cell finished."""
-    printed = json.loads(tables.read_text())["tables"]["run_time"]["values"]
+    printed = load_printed()
     warm_up()
     print("seconds, one run at the defaults; in the second line the paper's (other hardware and settings)\n")
     print(line("", methods))
     accuracies, notes, total = {}, [], 0.0
     for name in names:
-        X, y = load(folder, name)
+        X, y = load(name, data_home=folder)
         results = [run(name, method, X, y) for method in methods]
         total += float(np.nansum([duration for duration, _, _ in results]))
         print(line(f"{name} {X.shape[0]} x {X.shape[1]}", [f"{r[0]:.2f}" for r in results]))
-        paper = printed[PAPER_NAMES[name]] if PAPER_NAMES[name] else {}
-        stated = ["-" if paper.get(m) is None else f"{paper[m]:.2f}" for m in methods]
+        paper = [printed.value("run-time", name, method) for method in methods]
+        stated = ["-" if seconds is None else f"{seconds:.2f}" for seconds in paper]
         print(line("", stated), flush=True)
         accuracies[name] = [accuracy for _, accuracy, _ in results]
         notes += [note for _, _, note in results if note]
@@ -138,7 +140,7 @@ def run_ratios(folder: Path) -> None:
     from plain_projections import sorted_l1inf, sorted_simplex
     from plain_selection import plain_ipm
 
-    X, _ = load(folder, "mfeat-fac")
+    X, _ = load("mfeat-fac", data_home=folder)
     print(f"\n{'against the plain form':62s}{'ours':>11s}{'plain':>12s}{'ratio':>10s}")
     count = 100
     ipm = IPM(exemplars=count)
@@ -187,13 +189,11 @@ def run_ratios(folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the data sets")
-    parser.add_argument("--tables", type=Path, help="the paper's tables (default: beside the data)")
-    parser.add_argument("--sets", nargs="+", default=list(PAPER_NAMES), choices=PAPER_NAMES, metavar="SET")
+    parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
     parser.add_argument("--no-ratios", action="store_true", help="leave out the plain forms")
     options = parser.parse_args()
-    tables = options.tables or options.data.parent / "paper" / "tables.json"
-    finished = run_table(options.data, tables, options.sets, options.methods)
+    finished = run_table(options.data, options.sets, options.methods)
     if not options.no_ratios:
         run_ratios(options.data)
     if not finished:

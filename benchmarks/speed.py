@@ -15,12 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from _data import load
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
 
 from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import thread_pool
+from smrmf.datasets import load
 from smrmf.kernels.graphs import nearest_neighbors
 
 
@@ -61,7 +61,7 @@ class IterationClock:
 def against_spectral_clustering(folder: Path) -> None:
     print("FastSMRMF at its defaults against SpectralClustering(affinity='nearest_neighbors')")
     for name in ("mfeat-fac", "semeion"):
-        X, y = load(folder, name)
+        X, y = load(name, data_home=folder)
         c = len(np.unique(y))
         ours, theirs = alternate(
             lambda X=X, c=c: FastSMRMF(c, random_state=0).fit(X),
