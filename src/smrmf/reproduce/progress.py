@@ -99,6 +99,7 @@ class Display:
 
     def _screen(self) -> Any:
         from rich.console import Group
+        from rich.padding import Padding
         from rich.progress_bar import ProgressBar
         from rich.text import Text
 
@@ -107,7 +108,9 @@ class Display:
         self._seen = {key: self._seen.get(key, now) for key in under_way}
         lines = [f"  {clock(now - self._seen[key]):>8}  {mark.words}" for key, mark in under_way.items()]
         bar = ProgressBar(total=len(self._runs), completed=len(self._known), width=60)
-        return Group(Text(self._line(), style="bold"), bar, Text("\n".join(lines), style="dim"))
+        return Group(
+            Text(self._line(), style="bold"), Padding(bar, (0, 2)), Text("\n".join(lines), style="dim")
+        )
 
 
 def clock(seconds: float) -> str:
