@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import pytest
 
 from smrmf import datasets
-from smrmf.reproduce.command import Choice, PlanError, chosen_runs
+from smrmf.reproduce.command import Choice, chosen_runs
 from smrmf.reproduce.methods import build, filled_start
-from smrmf.reproduce.plan import MAIN, Plan
+from smrmf.reproduce.plan import MAIN, Plan, PlanError
 from smrmf.reproduce.printed import METHODS, REAL_SETS
 
 RUNS = Plan.read().runs()
+METHOD = "[names]\n[readings]\n[methods.A]\n"
+KEY_OF_KMEANS_ON_SONAR = "35f0d3fbbfba58f772f3"
 
 
 def runs_of(**wanted):
@@ -36,8 +36,9 @@ def test_keys_are_unique_stable_and_free_of_what_a_run_feeds():
     assert len({run.key for run in RUNS}) == len(RUNS)
     again = Plan.read().runs(methods=["SMRMF"], data=["sonar"])
     assert {run.key for run in again} == {run.key for run in runs_of(method="SMRMF", data="sonar")}
-    # Known from outside: a change of the recipe of keys would orphan every result kept so far.
-    assert Counter(len(run.key) for run in RUNS) == {20: len(RUNS)}
+    # A change of the recipe of keys would orphan every result kept so far.
+    first = runs_of(method="KMeans", data="sonar")[0]
+    assert first.key == KEY_OF_KMEANS_ON_SONAR
 
 
 @pytest.mark.parametrize(
@@ -97,6 +98,36 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
     with pytest.raises(PlanError, match=f"{name}.*choose among") as refusal:
         chosen_runs(Choice(**choice))
     assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("not toml", "TOMLDecodeError"),
+        ("[names]", "readings"),
+        (f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['B']", "no method 'B'"),
+        (f"experiments = []\n{METHOD}estimate = 'A'", "estimate"),
+    ],
+)
+def test_a_plan_that_is_none_is_refused_in_one_sentence(text, says, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    with pytest.raises(PlanError, match="is not a plan") as refusal:
+        Plan.read(path)
+    assert says in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_the_page_repeats_the_exceptions_that_it_needs():
+    plan = Plan.read()
+    (sentence,) = plan.exceptions(plan.runs(data=["10d-moons"], methods=["SMRMF"]))[1:]
+    assert sentence == "SMRMF on 10d-moons: 80 % exemplars, as in the paper."
+    assert plan.exceptions(plan.runs(data=["sonar"])) == []
+
+
+def test_the_command_on_the_page_names_no_folder(tmp_path):
+    choice = Choice(methods=["SMRMF"], data=["sonar", "wave"], output=tmp_path, data_home=str(tmp_path))
+    assert choice.command == "smrmf reproduce --only SMRMF --data sonar,wave"
 
 
 def test_every_method_can_be_built_from_its_settings():

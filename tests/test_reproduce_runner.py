@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import resource
@@ -15,9 +16,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 
+from smrmf.reproduce.command import present
 from smrmf.reproduce.measure import failed, measure
 from smrmf.reproduce.plan import Plan
+from smrmf.reproduce.progress import Display, Forecast
 from smrmf.reproduce.runner import KILLED, batches, execute
 from smrmf.reproduce.store import Store, busy_seconds, write_atomically
 
@@ -63,7 +67,7 @@ def undisturbed(plan, tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
     runs = Plan.read(plan).runs(GOOD)
     outcome = execute(runs, Store(folder), jobs=2, data_home=None, display=nullcontext())
-    assert (outcome.done, outcome.failed) == (13, 0)
+    assert (outcome.recorded, outcome.failed) == (13, 0)
     return results(folder)
 
 
@@ -105,6 +109,17 @@ def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undis
     assert results(tmp_path) == undisturbed
     assert not list((tmp_path / "running").iterdir())
     assert (tmp_path / "index.html").is_file()
+
+
+def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, undisturbed, tmp_path):
+    process = start(plan, tmp_path)
+    wait_for_records(tmp_path, 3, process)
+    process.kill()  # its workers go on for a while
+    process.communicate(timeout=60)
+    again = start(plan, tmp_path)
+    again.communicate(timeout=120)
+    assert again.returncode == 0
+    assert results(tmp_path) == undisturbed
 
 
 class Killer(threading.Thread):
@@ -164,7 +179,7 @@ def test_a_run_that_raises_is_recorded_as_failed_and_tried_again(plan, tmp_path)
     for _ in range(2):
         assert [run.method for run in store.pending(runs)][-1] == "GNMF"
         outcome = execute(runs, store, jobs=1, data_home=None, display=nullcontext())
-        assert (outcome.done, outcome.failed) == (4, 1)
+        assert (outcome.recorded, outcome.failed) == (4, 1)
     (record,) = (r for r in store.records(runs) if r["status"] == "failed")
     assert "manifold_weight=-1.0" in record["error"]
     assert all(record[name] is None for name in ("accuracy", "nmi_max", "seconds", "objective"))
@@ -234,6 +249,44 @@ def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path)
     assert len(done.stderr.strip().splitlines()) == 1
     assert "'SMURF'" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["data", "reproduce"])
+def test_a_folder_that_is_none_is_refused_in_one_line(command, tmp_path):
+    words = [*COMMAND[:-1], command, "--data-home", tmp_path / "[data]"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "[data]" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_set_runs_when_its_file_is_present_and_is_left_out_when_not(tmp_path, capsys):
+    runs = Plan.read().runs(data=["ova-colon", "2d-moons"])
+    kept, absent = present(runs, None if not shared_data().is_dir() else str(shared_data()))
+    assert {run.data for run in kept} == {"2d-moons"}
+    assert "ova-colon" in absent["ova-colon"]
+    assert "\n" not in absent["ova-colon"]
+
+
+def test_the_forecast_learns_from_the_same_set_first_and_scales_from_others():
+    run = Plan.read().runs(methods=["RMNMF"], data=["sonar"])[0]
+    forecast = Forecast([{"method": "RMNMF", "data": "2d-moons", "spent": 5.0}], None)
+    assert forecast(run) == pytest.approx(5.0 * (208 / 500) ** 2)
+    forecast.learn({"method": "RMNMF", "data": "sonar", "spent": 2.0})
+    assert forecast(run) == 2.0
+
+
+def test_the_screen_shows_what_runs_and_how_much_is_left(plan, tmp_path):
+    runs, store = Plan.read(plan).runs(GOOD), Store(tmp_path)
+    execute(runs[-3:], store, jobs=1, data_home=None, display=nullcontext())
+    store.begin(runs[0])
+    text = io.StringIO()
+    console = Console(file=text, width=100)
+    with Display(runs, store, 2, console) as display:
+        console.print(display._screen())
+    assert "3 of 13 runs" in text.getvalue()
+    assert "RMNMF on 2d-moons (manifold_weight=0.001)" in text.getvalue()
 
 
 def test_the_list_shows_what_is_done(plan, tmp_path):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 try:
     import typer
@@ -30,10 +28,14 @@ def data(
     data_home: Annotated[Path | None, DATA_HOME] = None,
 ) -> None:
     """List the data sets of the paper, and which of them are at hand."""
-    from smrmf.datasets import list_datasets
+    from smrmf.datasets import DatasetError, list_datasets
 
+    try:
+        rows = list_datasets(data_home)
+    except DatasetError as error:
+        refuse("data", error)
     table = Table("name", "paper", "points", "features", "classes", "at hand", "source", box=None)
-    for row in list_datasets(data_home):
+    for row in rows:
         size = (str(row.n or row.raw_n), str(row.m or row.raw_m), str(row.classes))
         table.add_row(row.name, row.paper_name or "", *size, "yes" if row.present else "no", row.source)
     console.print(table)
@@ -56,35 +58,51 @@ def reproduce(
     """
     from joblib import cpu_count
 
-    from smrmf.reproduce.command import Choice, PlanError, describe
+    from smrmf.datasets import DatasetError
+    from smrmf.reproduce.command import Choice, describe
     from smrmf.reproduce.command import reproduce as run
+    from smrmf.reproduce.plan import PlanError
+
+    if jobs == 0:
+        refuse(
+            "reproduce", ValueError("--jobs=0 does nothing: give a number of processes, or -1 for all cores.")
+        )
 
     choice = Choice(
-        methods=[name for name in only.split(",") if name],
-        data=[name for name in data.split(",") if name],
+        methods=names(only),
+        data=names(data),
         quick=quick,
         jobs=cpu_count() if jobs < 1 else jobs,
         output=output,
         data_home=str(data_home) if data_home else None,
         plan=plan,
-        command=shlex.join(["smrmf", *sys.argv[1:]]),
     )
     try:
         if list_only:
             table = Table("data", "method", "runs", "done", "took", box=None)
-            for *names, total, done, spent in describe(choice):
-                table.add_row(*names, str(total), str(done), spent)
+            for *pair, total, done, spent in describe(choice):
+                table.add_row(*pair, str(total), str(done), spent)
             console.print(table)
             return
         complete = run(choice, console)
-    except (PlanError, OSError) as error:
-        errors.print(f"smrmf reproduce: {error}", style="red", soft_wrap=True, highlight=False)
-        raise typer.Exit(2) from None
+    except (PlanError, DatasetError, OSError) as error:
+        refuse("reproduce", error)
     except KeyboardInterrupt:
         errors.print("Stopped. What is done is kept: the same command goes on from here.")
         raise typer.Exit(130) from None
     if not complete:
         raise typer.Exit(1)
+
+
+def names(listed: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]
+
+
+def refuse(command: str, error: Exception) -> NoReturn:
+    """Say in one sentence what is wrong, and end."""
+    errors.print(f"smrmf {command}: {error}", style="red", soft_wrap=True, markup=False, highlight=False)
+    raise typer.Exit(2)
 
 
 def main() -> None:

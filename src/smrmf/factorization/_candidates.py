@@ -12,7 +12,9 @@ from smrmf.factorization._dissimilarity import AbstractDissimilarity
 
 @dataclass(frozen=True)
 class CandidateLists:
-    """The smallest dissimilarities of every column, as rows of a ragged table, smallest first.
+    """The smallest dissimilarities of every column, as rows of a ragged table.
+
+    Lists are sorted by value as they start, and by point once they were widened.
 
     ``outside`` is the smallest dissimilarity that a list leaves out (infinite for a full list).
     """

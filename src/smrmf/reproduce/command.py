@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from smrmf.datasets import DatasetError
+from smrmf.datasets import DatasetError, list_datasets
 from smrmf.reproduce.measure import MOONS, load_points, machine, versions
-from smrmf.reproduce.plan import Plan, Run
+from smrmf.reproduce.plan import Plan, PlanError, Run
 from smrmf.reproduce.progress import Display, clock
 from smrmf.reproduce.runner import execute
 from smrmf.reproduce.store import DONE, Store, busy_seconds
-
-
-class PlanError(ValueError):
-    """A choice of methods or data sets that the plan does not have."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +28,14 @@ class Choice:
     output: Path = Path("reproduction")
     data_home: str | None = None
     plan: Path | None = None
-    command: str = "smrmf reproduce"
+
+    @property
+    def command(self) -> str:
+        """Return the command that makes the same choice, without the folders of this machine."""
+        words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
+        for option, names in (("--only", self.methods), ("--data", self.data)):
+            words += [option, ",".join(names)] if names else []
+        return shlex.join(words)
 
 
 def chosen_runs(choice: Choice) -> list[Run]:
@@ -46,39 +51,49 @@ def chosen_runs(choice: Choice) -> list[Run]:
     return plan.runs(choice.methods, choice.data)
 
 
-def present(runs: Sequence[Run], data_home: str | None) -> tuple[list[Run], list[str]]:
-    """Return the runs whose data can be had, and a sentence for every data set that cannot."""
-    absent, notes = set(), []
+def present(runs: Sequence[Run], data_home: str | None) -> tuple[list[Run], dict[str, str]]:
+    """Return the runs whose data can be had, and for every data set that cannot a sentence that says why."""
+    list_datasets(data_home)  # refuses a folder that is none, before anything is left out for it
+    absent: dict[str, str] = {}
     for name in dict.fromkeys(run.data for run in runs if run.data not in MOONS):
         try:
             load_points(name, data_home)
         except DatasetError as error:
-            absent.add(name)
-            notes.append(str(error))
-    return [run for run in runs if run.data not in absent], notes
+            absent[name] = str(error)
+    return [run for run in runs if run.data not in absent], absent
 
 
 def reproduce(choice: Choice, console: Any) -> bool:
     """Do what is still to be done and write the page; tell whether every run has a result."""
-    runs = chosen_runs(choice)
+    check_extras()
+    runs, absent = present(chosen_runs(choice), choice.data_home)
     store = Store(choice.output)
-    runs, notes = present(runs, choice.data_home)
-    for note in notes:
-        console.print(f"Left out: {note}", style="yellow", soft_wrap=True, highlight=False)
+    for sentence in absent.values():
+        console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
     todo = len(store.pending(runs))
     console.print(f"{len(runs)} runs, {len(runs) - todo} of them done before.", highlight=False)
-    display = Display(runs, store, choice.jobs, console)
+    display = Display(runs, store, choice.jobs, console, choice.data_home)
     outcome = execute(runs, store, jobs=choice.jobs, data_home=choice.data_home, display=display)
-    page = write_page(choice, runs, store, notes)
-    console.print(f"{outcome.done} runs, {outcome.failed} failed. The page: {page}", highlight=False)
+    page = write_page(choice, runs, store, absent)
+    said = f"{outcome.recorded} runs, {outcome.failed} failed. The page: {page}"
+    console.print(said, soft_wrap=True, markup=False, highlight=False)
     return outcome.failed == 0
 
 
-def write_page(choice: Choice, runs: Sequence[Run], store: Store, notes: Sequence[str]) -> Path:
+def check_extras() -> None:
+    """Refuse to begin what could not be ended: the page needs more than the runs."""
+    if missing := [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]:
+        raise PlanError(f"The page needs {' and '.join(missing)}: pip install 'smrmf[reproduce]'.")
+
+
+def write_page(choice: Choice, runs: Sequence[Run], store: Store, absent: Iterable[str]) -> Path:
     """Write tables, figures and the page from what is in the store."""
     from smrmf.reproduce.page import write_report
 
     records = store.records(runs)
+    notes = [f"{name}: its file is not at hand, so it was left out." for name in absent]
+    if len({str(record["versions"]) for record in records}) > 1:
+        notes.append("Runs were done with different versions; those of the first run are shown.")
     about = {
         "command": choice.command,
         "versions": records[0]["versions"] if records else versions(),
@@ -88,7 +103,8 @@ def write_page(choice: Choice, runs: Sequence[Run], store: Store, notes: Sequenc
         "n_runs": len(records),
         "n_planned": len(runs),
         "n_failed": sum(record["status"] != DONE for record in records),
-        "notes": list(notes),
+        "notes": notes,
+        "exceptions": Plan.read(choice.plan, quick=choice.quick).exceptions(runs),
     }
     return write_report(records, choice.output, about)
 

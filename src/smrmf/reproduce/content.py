@@ -73,28 +73,21 @@ OUTLINE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 PROTOCOL = (
     "Best over the grid, chosen with the labels (the paper's protocol). Every method runs at every point of "
-    "its grid; "
-    "a random method with several seeds, averaged at each point; the best point is reported. Nobody can "
-    "choose "
-    "like this without labels: see 'Without labels' for what remains.",
+    "its grid, the paper's but for the exceptions listed below, a random method with several seeds, averaged "
+    "at each point; the best point is reported. Nobody can choose like this without labels: see 'Without "
+    "labels' for what remains.",
     "ACC and NMI each take their own best point. ACC matches clusters to classes one to one; NMI is divided "
-    "by the "
-    "larger of the two entropies (max), which is what the paper's printed moons figures fit.",
+    "by the larger of the two entropies (max), which is what the paper's printed moons figures fit.",
     "Labels of a factorisation are read by argmax: a point belongs to the column with its largest entry. "
-    "Methods that "
-    "come with a rule of their own keep it.",
+    "Methods that come with a rule of their own keep it.",
     "A difference is always ours - paper. The paper prints two digits, so differences below 0.005 are "
-    "rounding. "
-    "Its single runs leave open choices that move a cell by 0.05 to 0.25 ('How firm these figures are'): "
-    "means and "
-    "orderings can be reproduced, single cells cannot.",
-    "Seconds: the paper's are MATLAB 2019b on a 2.3 GHz Intel Core i5 with 16 GB of memory; ours are from "
-    "the machine "
-    "below, each run counted as if it ran alone. Compare methods with each other, not seconds across "
-    "machines.",
+    "rounding. Its single runs leave open choices that move a cell by 0.05 to 0.25 ('How firm these figures "
+    "are'): means and orderings can be reproduced, single cells cannot.",
+    "Seconds: the paper's are MATLAB 2019b on a 2.3 GHz Intel Core i5 with 16 GB of memory; ours are of the "
+    "machine below, one thread each with a run on every core, and what runs share counted in full for each. "
+    "Compare methods with each other, not seconds across machines.",
     "Where OVA_Colon's file is not present, its row keeps the paper's figures only. gordon is a "
-    "high-dimensional set "
-    "the paper does not have, shown under its own name and in no average.",
+    "high-dimensional set the paper does not have, shown under its own name and in no average.",
 )
 
 

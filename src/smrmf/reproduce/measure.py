@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import platform
-import resource
 import time
 import traceback
 import warnings
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import lru_cache
 from importlib.metadata import version
@@ -30,13 +30,15 @@ LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")
 SCORES = ("accuracy", "nmi_max", "nmi_arithmetic", "objective", "n_iter", "converged")
 DETAILS = ("history", "neighborhoods", "picture")
 
-# What runs on the same points share, in this process.
+# What runs on the same points share, in this process, and which estimators are compiled already.
 _shared = SharedWork()
+_warm: set[str] = set()
 
 
 @lru_cache(maxsize=1)
 def load_points(name: str, data_home: str | None) -> datasets.Dataset:
-    """Return a data set, kept for the runs that follow."""
+    """Return a data set, kept for the runs that follow, in place of the last one."""
+    _shared.memories.clear()
     if name in MOONS:
         return datasets.Dataset(*datasets.make_moons_paper(dim=MOONS[name]))
     return datasets.load(name, data_home=data_home)
@@ -48,6 +50,7 @@ def measure(run: Run, data_home: str | None = None) -> Record:
     start = time.perf_counter()
     try:
         data = load_points(run.data, data_home)
+        warm_up(run)
         forget_peak_memory()
         start, saved = time.perf_counter(), _shared.saved
         with shared_work(_shared), warnings.catch_warnings():
@@ -59,6 +62,17 @@ def measure(run: Run, data_home: str | None = None) -> Record:
         reason = traceback.format_exception_only(error)[-1].strip()
         record |= {"error": reason, "spent": time.perf_counter() - start}
     return record | {"peak_memory": peak_memory()}
+
+
+def warm_up(run: Run) -> None:
+    """Compile what a run needs on a few points, outside of its time, the first time in a process."""
+    if run.estimator in _warm or run.estimator == "neighborhoods":
+        return
+    _warm.add(run.estimator)
+    X = np.abs(np.random.default_rng(0).normal(size=(60, 4)))
+    with warnings.catch_warnings(), suppress(Exception):  # what is wrong shows in the run itself
+        warnings.simplefilter("ignore")
+        build(run, X, 2).fit(X)
 
 
 def failed(run: Run, reason: str) -> Record:
@@ -139,14 +153,14 @@ def forget_peak_memory() -> None:
         pass
 
 
-def peak_memory() -> float:
-    """Return the most memory this process has held, in MB."""
+def peak_memory() -> float | None:
+    """Return the most memory this process has held, in MB; None where the system does not say."""
     try:
         with open("/proc/self/status") as file:
             sizes = dict(line.split(":", 1) for line in file)
         return int(sizes["VmHWM"].split()[0]) / 1024
     except (OSError, KeyError):
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return None
 
 
 @lru_cache(maxsize=1)
@@ -158,13 +172,11 @@ def versions() -> dict[str, str]:
 @lru_cache(maxsize=1)
 def machine() -> dict[str, Any]:
     """Describe the machine, without its name."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    return {
-        "system": platform.system(),
-        "cpu": _processor(),
-        "cores": os.cpu_count(),
-        "memory_gb": round(memory / 1e9, 1),
-    }
+    found: dict[str, Any] = {"system": platform.system(), "cpu": _processor(), "cores": os.cpu_count()}
+    if hasattr(os, "sysconf"):
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        found["memory_gb"] = round(memory / 1e9, 1)
+    return found
 
 
 def _processor() -> str:

@@ -13,7 +13,9 @@ from smrmf.reproduce.cells import Cell, Row, Table, best_column, number, printed
 from smrmf.reproduce.content import FOLDED, PROTOCOL, Report, compose
 from smrmf.reproduce.figures import FIGURES
 from smrmf.reproduce.markdown import to_readme
+from smrmf.reproduce.progress import clock
 from smrmf.reproduce.scores import Record
+from smrmf.reproduce.store import write_atomically
 from smrmf.reproduce.tables import BUILDERS
 
 # A difference is coloured from these sizes on; the first is the page's "within".
@@ -51,7 +53,7 @@ def write_report(records: Sequence[Record], folder: str | os.PathLike[str], abou
     files["index.html"] = to_html(report).encode()
     target = Path(folder)
     for path, content in files.items():
-        _replace(target / path, content)
+        write_atomically(target / path, content)
     _remove_stale(target, set(files))
     return target / "index.html"
 
@@ -99,7 +101,7 @@ def facts(about: Mapping[str, Any]) -> list[str]:
     if about.get("started"):
         found.append(f"started {about['started']}")
     if about.get("total_seconds") is not None:
-        found.append(f"{_duration(float(about['total_seconds']))} of computing")
+        found.append(f"{clock(float(about['total_seconds']))} of computing")
     if about.get("n_runs") is not None:
         found.append(f"{about['n_runs']} runs, {about.get('n_failed', 0)} failed")
     machine = about.get("machine") or {}
@@ -115,24 +117,6 @@ def details(about: Mapping[str, Any]) -> list[tuple[str, str]]:
     pairs += [(str(k), str(v)) for k, v in (about.get("versions") or {}).items()]
     pairs.append(("paper's machine", "MATLAB 2019b, 2.3 GHz Intel Core i5, 16 GB"))
     return [(name, value) for name, value in pairs if value]
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 60 else f"{minutes // 60} h {minutes % 60:02d} min"
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write under a temporary name and rename, so that no reader ever sees half a file."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        temporary.write_bytes(content)
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:

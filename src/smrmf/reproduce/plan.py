@@ -16,6 +16,10 @@ from smrmf.reproduce.printed import papers_folder
 MAIN = "main"
 
 
+class PlanError(ValueError):
+    """A plan that cannot be read, or a choice of methods or data sets that it does not have."""
+
+
 @dataclass(frozen=True)
 class Run:
     """One fit of one method on one data set.
@@ -73,9 +77,37 @@ class Plan:
 
     @classmethod
     def read(cls, path: Path | None = None, *, quick: bool = False) -> Plan:
-        """Read a description, by default the paper's."""
+        """Read a description, by default the paper's; refuse one that names what it does not have."""
         path = papers_folder() / "smrmf.toml" if path is None else path
-        return cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
+        try:
+            plan = cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
+            plan._check()
+        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+            raise PlanError(f"{path} is not a plan: {type(error).__name__}, {error}.") from error
+        return plan
+
+    def _check(self) -> None:
+        """Meet every part of the description once, so that a mistake shows before anything runs."""
+        for part in ("names", "readings", "methods", "experiments", *(["quick"] if self.quick else [])):
+            self.content[part]
+        known = set(self.content["methods"])
+        for part in (*self.content["experiments"], *self.content.get("exceptions", [])):
+            if unknown := set(self.names(part["methods"])) - known:
+                raise KeyError(f"no method {unknown.pop()!r}")
+        for name in known:
+            self.method(name, "")
+
+    def exceptions(self, runs: Iterable[Run]) -> list[str]:
+        """Return a sentence for every exception that touches one of these runs."""
+        pairs = {(run.data, run.method) for run in runs}
+        sentences = []
+        for exception in self.content.get("exceptions", []):
+            sets = [d for d in exception["data"] if any((d, m) in pairs for m in exception["methods"])]
+            if sets and "why" in exception:
+                sentences.append(
+                    f"{', '.join(exception['methods'])} on {', '.join(sets)}: {exception['why']}."
+                )
+        return sentences
 
     def names(self, listed: Iterable[str]) -> list[str]:
         """Replace the names of lists by what they stand for."""
@@ -87,7 +119,7 @@ class Plan:
         method = Method(**self.content["methods"][name])
         for exception in self.content.get("exceptions", []):
             if name in exception["methods"] and data in exception["data"]:
-                changes = {k: v for k, v in exception.items() if k not in ("methods", "data")}
+                changes = {k: v for k, v in exception.items() if k not in ("methods", "data", "why")}
                 changes["fixed"] = dict(method.fixed) | changes.get("fixed", {})
                 method = replace(method, **changes)
         if self.quick:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from smrmf.datasets import list_datasets
 from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import Store
+from smrmf.reproduce.store import DONE, Store
 
 MOONS_SIZE = 500
 # Seconds for a run nothing is known of: a share of n^2, of the order of the n x n methods.
@@ -24,8 +24,8 @@ class Forecast:
     Seconds on other data sets are scaled by the square of the number of points.
     """
 
-    def __init__(self, records: Sequence[dict[str, Any]]) -> None:
-        sizes = {info.name: info.n or info.raw_n for info in list_datasets()}
+    def __init__(self, records: Sequence[dict[str, Any]], data_home: str | None) -> None:
+        sizes = {info.name: info.n or info.raw_n for info in list_datasets(data_home)}
         self._size = defaultdict(lambda: MOONS_SIZE, sizes)
         self._here: dict[tuple[str, str], list[float]] = defaultdict(list)
         self._anywhere: dict[str, list[float]] = defaultdict(list)
@@ -49,19 +49,23 @@ class Forecast:
 class Display:
     """A live display of the runs, fed by what the workers write to the store."""
 
-    def __init__(self, runs: Sequence[Run], store: Store, jobs: int, console: Any) -> None:
+    def __init__(
+        self, runs: Sequence[Run], store: Store, jobs: int, console: Any, data_home: str | None = None
+    ) -> None:
         self._runs = {run.key: run for run in runs}
         self._store = store
         self._jobs = jobs
         self._console = console
+        self._data_home = data_home
         self._stop = threading.Event()
         self._seen: dict[str, float] = {}
 
     def __enter__(self) -> Self:
         from rich.live import Live
 
-        self._forecast = Forecast(self._store.records(self._runs.values()))
-        self._known = self._store.recorded() & self._runs.keys()
+        done = [r for r in self._store.records(self._runs.values()) if r["status"] == DONE]
+        self._forecast = Forecast(done, self._data_home)
+        self._known = {record["key"] for record in done}
         self._began = time.monotonic()
         self._live = Live(console=self._console, refresh_per_second=2, transient=True)
         self._live.start()
@@ -84,7 +88,7 @@ class Display:
                 self._live.update(self._screen())
             elif time.monotonic() - announced > 30:  # a log file gets a line now and then
                 announced = time.monotonic()
-                self._console.print(self._line())
+                self._console.print(self._line(), highlight=False)
 
     def _learn(self) -> None:
         for key in self._store.recorded() - self._known:

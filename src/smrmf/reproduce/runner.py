@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from smrmf.reproduce.measure import failed, measure
 from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import Store
+from smrmf.reproduce.store import DONE, Store
 
 # Runs that one process does in a row, so that they share their start.
 BATCH = 8
@@ -24,9 +24,9 @@ KILLED = "the process was killed, most likely because memory ran out; free memor
 
 @dataclass(frozen=True)
 class Outcome:
-    """How many runs were done, and how many of them failed."""
+    """How many runs have a record, and how many of these are failures."""
 
-    done: int
+    recorded: int
     failed: int
 
 
@@ -61,14 +61,16 @@ def execute(
             except TerminatedWorkerError:
                 suspects = store.under_way()
                 store.forget_marks()
-                for run in (run for run in pending if run.key in suspects):
+                # Without a mark it died between two runs: then the next one goes alone, so that any
+                # round, however often workers die, has one run less to do.
+                for run in [run for run in pending if run.key in suspects] or pending[:1]:
                     _execute_alone(run, store, data_home)
             else:
                 break
             now = {record["key"]: record["started"] for record in store.records(pending)}
             pending = [run for run in pending if now.get(run.key) == before.get(run.key)]
     records = store.records(runs)
-    return Outcome(len(records), sum(record["status"] != "done" for record in records))
+    return Outcome(len(records), sum(record["status"] != DONE for record in records))
 
 
 def _execute_together(runs: Sequence[Run], store: Store, jobs: int, data_home: str | None) -> None:
@@ -88,7 +90,8 @@ def _execute_alone(run: Run, store: Store, data_home: str | None) -> None:
     process.join()
     store.forget_marks()
     if process.exitcode:
-        store.save(failed(run, KILLED))
+        ended = f"the process ended with status {process.exitcode}"
+        store.save(failed(run, KILLED if process.exitcode < 0 else ended))
 
 
 def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None) -> None:

@@ -18,12 +18,14 @@ DONE, FAILED = "done", "failed"
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # readable for all, as any other file
         os.replace(temporary, path)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
@@ -93,9 +95,9 @@ class Store:
         return found
 
     def forget_marks(self) -> None:
-        """Take away the marks that a killed process left."""
-        for mark in self.marks.iterdir():
-            mark.unlink(missing_ok=True)
+        """Take away what a killed process left: marks, and files it was writing."""
+        for left in (*self.marks.iterdir(), *self.results.glob(".*.json.*")):
+            left.unlink(missing_ok=True)
 
 
 def busy_seconds(records: Iterable[Record]) -> float:
