@@ -300,6 +300,18 @@ def test_the_list_shows_what_is_done(plan, tmp_path):
     assert np.isfinite(float(line[4]))
 
 
+def test_the_page_alone_can_be_written_from_what_is_done(plan, tmp_path):
+    execute(
+        Plan.read(plan).runs(["KMeans"])[:2], Store(tmp_path), jobs=1, data_home=None, display=nullcontext()
+    )
+    command = [*COMMAND, "--page-only", "--plan", plan, "--only", ",".join(GOOD), "--output", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "2 of 13 runs have a record, 0 failed" in done.stdout
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert (tmp_path / "index.html").is_file()
+
+
 def shared_data():
     folder = os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data"
     return Path(folder)

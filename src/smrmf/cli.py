@@ -47,6 +47,7 @@ def reproduce(
     data: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Small sets and short grids, some minutes.")] = False,
     list_only: Annotated[bool, typer.Option("--list", help="Show what would run, and what is done.")] = False,
+    page_only: Annotated[bool, typer.Option("--page-only", help="Only write the page so far.")] = False,
     jobs: Annotated[int, typer.Option(min=-1, help="Processes; -1 is one per core.")] = -1,
     output: Annotated[Path, typer.Option(help="Where results and the page go.")] = Path("reproduction"),
     data_home: Annotated[Path | None, DATA_HOME] = None,
@@ -84,7 +85,7 @@ def reproduce(
                 table.add_row(*pair, str(total), str(done), spent)
             console.print(table)
             return
-        complete = run(choice, console)
+        complete = run(choice, console, page_only=page_only)
     except (PlanError, DatasetError, OSError) as error:
         refuse("reproduce", error)
     except KeyboardInterrupt:

@@ -63,8 +63,8 @@ def present(runs: Sequence[Run], data_home: str | None) -> tuple[list[Run], dict
     return [run for run in runs if run.data not in absent], absent
 
 
-def reproduce(choice: Choice, console: Any) -> bool:
-    """Do what is still to be done and write the page; tell whether every run has a result."""
+def reproduce(choice: Choice, console: Any, *, page_only: bool = False) -> bool:
+    """Do what is still to be done and write the page; tell whether no run failed."""
     check_extras()
     runs, absent = present(chosen_runs(choice), choice.data_home)
     store = Store(choice.output)
@@ -72,12 +72,15 @@ def reproduce(choice: Choice, console: Any) -> bool:
         console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
     todo = len(store.pending(runs))
     console.print(f"{len(runs)} runs, {len(runs) - todo} of them done before.", highlight=False)
-    display = Display(runs, store, choice.jobs, console, choice.data_home)
-    outcome = execute(runs, store, jobs=choice.jobs, data_home=choice.data_home, display=display)
+    if not page_only:
+        display = Display(runs, store, choice.jobs, console, choice.data_home)
+        execute(runs, store, jobs=choice.jobs, data_home=choice.data_home, display=display)
     page = write_page(choice, runs, store, absent)
-    said = f"{outcome.recorded} runs, {outcome.failed} failed. The page: {page}"
+    status = [record["status"] for record in store.records(runs)]
+    failed = len(status) - status.count(DONE)
+    said = f"{len(status)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
     console.print(said, soft_wrap=True, markup=False, highlight=False)
-    return outcome.failed == 0
+    return failed == 0
 
 
 def check_extras() -> None:
