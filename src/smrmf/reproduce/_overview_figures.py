@@ -36,8 +36,7 @@ def mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | Non
     panels[0].set_xlabel(f"mean ACC over {count(len(rows), 'common set')} (fraction of points)")
     if again:
         _draw_ranges(panels[1], results, methods, {row.name for row in again})
-        _draw_means(panels[1], table, methods, again)
-        panels[1].set_xlabel(f"mean ACC over {count(len(again), 'set')} measured under all readings")
+        panels[1].set_xlabel(f"the same over {count(len(again), 'set')}, on the short grid of the readings")
         panels[1].tick_params(left=False)
     _legend(figure, bool(again))
     return figure
@@ -48,14 +47,18 @@ def _draw_means(axes: Axes, table: Table, methods: list[str], rows: list[Row]) -
         index = table.columns.index(method)
         ours = fmean(row.cells[index].ours or 0.0 for row in rows)
         paper = fmean(row.cells[index].paper or 0.0 for row in rows)
-        axes.plot([paper, ours], [height, height], color="#BDBDBD", lw=1.2, zorder=2)
-        axes.plot(paper, height, "D", ms=6.5, mfc="white", mec=VERMILION, mew=1.6, zorder=3)
-        axes.plot(ours, height, "o", ms=6.5, color=BLUE, zorder=4)
+        _draw_pair(axes, height, ours, paper)
     axes.grid(axis="x")
 
 
+def _draw_pair(axes: Axes, height: float, ours: float, paper: float) -> None:
+    axes.plot([paper, ours], [height, height], color="#BDBDBD", lw=1.2, zorder=2)
+    axes.plot(paper, height, "D", ms=6.5, mfc="white", mec=VERMILION, mew=1.6, zorder=3)
+    axes.plot(ours, height, "o", ms=6.5, color=BLUE, zorder=4)
+
+
 def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[str]) -> None:
-    """Draw the lowest to the highest mean any reading gives, where all these sets have every reading."""
+    """Draw the lowest to the highest mean any reading gives, ours and the paper's, where all are there."""
     sets = {data for data in results.read_again()[0] if PAPER_NAMES.get(data) in names}
     for height, method in enumerate(reversed(methods)):
         if method not in results.read_again()[1]:
@@ -65,6 +68,8 @@ def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[st
             axes.plot(
                 [cell.low, cell.high], [height, height], color=RANGE, lw=8, zorder=1, solid_capstyle="butt"
             )
+            _draw_pair(axes, height, cell.ours or 0.0, cell.paper or 0.0)
+    axes.grid(axis="x")
 
 
 def _legend(figure: Figure, with_range: bool) -> None:
