@@ -114,10 +114,12 @@ def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undis
 def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, undisturbed, tmp_path):
     process = start(plan, tmp_path)
     wait_for_records(tmp_path, 3, process)
-    process.kill()  # its workers go on for a while
-    process.communicate(timeout=60)
+    process.kill()  # its workers end the run they are at
+    process.wait(timeout=60)
     again = start(plan, tmp_path)
     again.communicate(timeout=120)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.stdout.close()
     assert again.returncode == 0
     assert results(tmp_path) == undisturbed
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -95,10 +96,12 @@ def _execute_alone(run: Run, store: Store, data_home: str | None) -> None:
 
 
 def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None) -> None:
-    """Do some runs one after the other, in this process."""
-    store = Store(folder)
+    """Do some runs one after the other, in this process, as long as the one that asked for them lives."""
+    store, parent = Store(folder), os.getppid()
     with threadpool_limits(1):
         for run in runs:
+            if os.getppid() != parent:
+                return
             store.begin(run)
             store.save(measure(run, data_home))
             store.end(run)
