@@ -57,6 +57,12 @@ def test_grids_and_repetitions_are_the_papers(method, points, seeds):
     assert len(comparison(method, "sonar")) == points * seeds
 
 
+def test_a_run_in_words_says_what_sets_it_apart():
+    words = {str(run) for run in RUNS}
+    assert {"DS3 on sonar", "NMF on sonar", "NMF on sonar (seed 2)"} <= words
+    assert "GNMF on sonar (manifold_weight=0.1, seed 1)" in words
+
+
 def test_exceptions_hold_where_they_should_and_nowhere_else():
     assert grid_size("APMF", "isolet") == 3
     assert grid_size("APMF", "sonar") == 48

@@ -44,9 +44,9 @@ class Run:
         return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:20]
 
     def __str__(self) -> str:
-        varied = ", ".join(f"{name}={value}" for name, value in self.params.items())
-        seed = f", seed {self.seed}" if self.seed else ""
-        return f"{self.method} on {self.data}" + (f" ({varied}{seed})" if varied or seed else "")
+        varied = [f"{name}={value}" for name, value in self.params.items()]
+        varied += [f"seed {self.seed}"] if self.seed else []
+        return f"{self.method} on {self.data}" + (f" ({', '.join(varied)})" if varied else "")
 
 
 @dataclass(frozen=True)
