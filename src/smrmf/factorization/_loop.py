@@ -170,11 +170,13 @@ def factorize(
         # Line 12: G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
-        last, state = state, affinity.update(state, G, H, lam, mu)
+        learned = affinity.update(state, G, H, lam, mu)
+        settled, state = learned is state, learned
         # Beyond the paper's loop: a learner may turn the points towards what fits them, as APMF does.
-        state = affinity.project(state, partial(_target, G, F, E, L1, mu), mu)
+        learned = affinity.project(state, partial(_target, G, F, E, L1, mu), mu)
+        settled, state = settled and learned is state, learned
         X = affinity.points(state, X)
-        if state is not last:  # else the graph has settled
+        if not settled:
             laplacian, affinity_value = Laplacian(affinity.graph(state), pool), affinity.value(state)
         LG = laplacian @ G
         # Line 16: the other multipliers and the penalty.
