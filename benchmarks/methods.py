@@ -36,9 +36,12 @@ from smrmf import (
     NMFClustering,
     SelectiveRMNMF,
 )
-from smrmf._parallel import thread_pool
+from smrmf._parallel import Pool, thread_pool
 from smrmf.datasets import load
+from smrmf.factorization._dissimilarity import KernelDissimilarity, ListBlock, Points
 from smrmf.kernels._balls import L1InfBall, Sum
+from smrmf.kernels.columns import latent_kernel_lists
+from smrmf.kernels.graphs import nearest_neighbors
 from smrmf.kernels.projections import project_simplex
 from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.metrics import clustering_accuracy
@@ -133,6 +136,29 @@ def faster(title: str, ours: Callable[[], Any], plain: Callable[[], Any], repeat
     print(f"{title:62s}{fast:9.4f} s{slow:10.3f} s{slow / fast:8.1f} x   {same}", flush=True)
 
 
+def compare_long_lists(rng: np.random.Generator, pool: Pool) -> None:
+    """Compare f-SMRMF's latent terms on full lists with one product per candidate."""
+    n, c, k = 2000, 10, 44
+    G, H = (np.abs(rng.normal(size=(n, c))) / np.sqrt(n) for _ in range(2))
+    points = Points.from_data(G, nearest_neighbors(G, k), k, pool)
+    kernel = KernelDissimilarity(points, "distance", True)
+    widths = kernel.latent_widths(G, H)
+    decay = -0.5 / widths**2
+    lists = ListBlock(np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), 0)
+    ours, plain = np.empty(n * n), np.empty(n * n)
+
+    def run(work: Callable[..., None], out: np.ndarray) -> np.ndarray:
+        work(out)
+        return out
+
+    faster(
+        f"latent kernel on full lists, {n} x {n}, {c} clusters",
+        lambda: run(lambda out: kernel.latent_lists(G, H, widths, lists, out), ours),
+        lambda: run(lambda out: latent_kernel_lists(*lists, G, H, decay, out), plain),
+        7,
+    )
+
+
 def run_ratios(folder: Path) -> None:
     """Compare with the plain forms of the tests."""
     sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -168,6 +194,7 @@ def run_ratios(folder: Path) -> None:
             lambda: sorted_simplex(dense),
             7,
         )
+        compare_long_lists(rng, pool)
         # What the ball meets inside DS3: columns on the simplex, most entries zero, stored transposed.
         points = rng.normal(size=(2000, 5))
         Zt = project_simplex(-pairwise_distances(points), 1.0, pool)

@@ -63,8 +63,8 @@ def shareable(function: Function) -> Function:
         if shared is None:
             return function(*args, **kwargs)
         # Threads never change a result.
-        inputs = [value for value in (*args, *sorted(kwargs.items())) if not _is_pool(value)]
-        key = joblib.hash(inputs)
+        named = sorted((word, value) for word, value in kwargs.items() if not isinstance(value, Pool))
+        key = joblib.hash(([value for value in args if not isinstance(value, Pool)], named))
         known = shared.memories.get(name)
         if known is not None and known.key == key:
             shared.saved += known.seconds
@@ -76,7 +76,3 @@ def shareable(function: Function) -> Function:
         return deepcopy(known.result)
 
     return wrapper  # type: ignore[return-value]
-
-
-def _is_pool(value: Any) -> bool:
-    return isinstance(value[1] if isinstance(value, tuple) and len(value) == 2 else value, Pool)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
+import signal
+import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 import joblib
 from joblib.externals.loky.process_executor import TerminatedWorkerError
@@ -55,11 +58,14 @@ def execute(
     # What failed at an earlier start has a record, and is tried again all the same.
     before = {record["key"]: record["started"] for record in store.records(pending)}
     store.forget_marks()
-    with display:
+    with display, remembered_interrupt() as interrupted:
         while pending:
             try:
                 _execute_together(pending, store, jobs, data_home)
             except TerminatedWorkerError:
+                # Ctrl-C also ends the workers, and their end may hide it.
+                if interrupted.is_set():
+                    raise KeyboardInterrupt from None
                 suspects = store.under_way()
                 store.forget_marks()
                 # Without a mark it died between two runs: then the next one goes alone, so that any
@@ -72,6 +78,27 @@ def execute(
             pending = [run for run in pending if now.get(run.key) == before.get(run.key)]
     records = store.records(runs)
     return Outcome(len(records), sum(record["status"] != DONE for record in records))
+
+
+@contextmanager
+def remembered_interrupt() -> Iterator[threading.Event]:
+    """Remember that Ctrl-C was pressed, whatever becomes of its exception on the way."""
+    pressed = threading.Event()
+    if threading.current_thread() is not threading.main_thread():  # signals are not ours to handle
+        yield pressed
+        return
+    usual = signal.getsignal(signal.SIGINT)
+
+    def note(number: int, frame: FrameType | None) -> None:
+        pressed.set()
+        if callable(usual):
+            usual(number, frame)
+
+    signal.signal(signal.SIGINT, note)
+    try:
+        yield pressed
+    finally:
+        signal.signal(signal.SIGINT, usual)
 
 
 def _execute_together(runs: Sequence[Run], store: Store, jobs: int, data_home: str | None) -> None:
