@@ -88,6 +88,15 @@ def test_readings_vary_what_the_paper_leaves_open_and_count_the_main_one():
     assert len(set(readings.values())) == len(readings) >= 4
 
 
+def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
+    assert all("neighborhoods" not in run.settings for run in runs_of(method="RMNMF", data="sonar"))
+    main = [run for run in runs_of(method="SMRMF", data="sonar") if run.reading == MAIN]
+    others = [run for run in runs_of(method="SMRMF", data="sonar") if run.reading != MAIN]
+    assert {run.settings["neighborhoods"] for run in main} == {"input"}
+    assert others
+    assert all("neighborhoods" not in run.settings for run in others)  # the estimator's paper_settings
+
+
 def test_quick_has_the_ends_of_each_grid_on_small_sets():
     runs = Plan.read(quick=True).runs()
     assert {run.data for run in runs} == {"sonar", "ionosphere", "2d-moons", "10d-moons"}
@@ -112,6 +121,7 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
         ("not toml", "TOMLDecodeError"),
         ("[names]", "readings"),
         (f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['B']", "no method 'B'"),
+        (f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['A']\nreadings = ['R']", "no reading 'R'"),
         (f"experiments = []\n{METHOD}estimate = 'A'", "estimate"),
     ],
 )

@@ -32,7 +32,7 @@ quick = ["2d-moons"]
 main = { penalty = 0.1, fill = 0.0 }
 [methods.RMNMF]
 estimator = "RMNMF"
-readings = true
+readings = ["penalty", "fill"]
 [methods.RMNMF.grid]
 manifold_weight = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
 tol = [1e-4, 2e-4, 5e-4]

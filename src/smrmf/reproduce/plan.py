@@ -6,7 +6,7 @@ import hashlib
 import itertools
 import json
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is set up, on a given data set."""
+    """How a method is set up on a data set; ``readings`` are its choices that the paper leaves open."""
 
     estimator: str
     settings: str = "paper"
     selector: str | None = None
-    readings: bool = False
+    readings: Sequence[str] = ()
     fixed: Mapping[str, Any] = field(default_factory=dict)
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     untuned: Mapping[str, Any] = field(default_factory=dict)
@@ -91,6 +91,9 @@ class Plan:
         for part in ("names", "readings", "methods", "experiments", *(["quick"] if self.quick else [])):
             self.content[part]
         known = set(self.content["methods"])
+        for experiment in self.content["experiments"]:
+            if unread := set(experiment.get("readings", [])) - set(self.content["readings"]):
+                raise KeyError(f"no reading {unread.pop()!r}")
         for part in (*self.content["experiments"], *self.content.get("exceptions", [])):
             if unknown := set(self.names(part["methods"])) - known:
                 raise KeyError(f"no method {unknown.pop()!r}")
@@ -160,14 +163,16 @@ class Plan:
     def _cell(self, experiment: Mapping[str, Any], data: str, name: str) -> Iterator[Run]:
         """List the runs of one method on one set for one experiment."""
         method = self.method(name, data)
-        readings = self.content["readings"] if method.readings else {MAIN: {}}
-        wanted = experiment.get("readings", [MAIN])
-        readings = {name: opened for name, opened in readings.items() if wanted == "all" or name in wanted}
-        for (reading, opened), point in itertools.product(readings.items(), _points(experiment, method)):
-            settings = method.base() | opened | point
+        readings = experiment.get("readings", [MAIN]) if method.readings else [MAIN]
+        for reading, point in itertools.product(readings, _points(experiment, method)):
+            settings = method.base() | self._choices(reading, method) | point
             for seed in range(method.seeds):
                 feeds = (experiment["name"],)
                 yield Run(data, name, method.estimator, settings, point, seed, reading, feeds)
+
+    def _choices(self, reading: str, method: Method) -> dict[str, Any]:
+        """Return what a reading says on the choices that a method has."""
+        return {k: v for k, v in self.content["readings"].get(reading, {}).items() if k in method.readings}
 
 
 def _points(experiment: Mapping[str, Any], method: Method) -> list[dict[str, Any]]:
