@@ -87,21 +87,18 @@ def paired_test(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, None with fewer than five differences.
 
     Sets without a difference say nothing about its direction and are left out, so equal columns
-    give None rather than an error. Up to 16 differences are tested exactly, ties included, by going through
-    all signs; SciPy would do the same for ties, a thousand times slower.
+    give None rather than an error. All signs are gone through up to 16 differences, which
+    is exact with ties as well, and beyond as many drawn ones.
     """
-    from scipy.stats import rankdata, wilcoxon
+    from scipy.stats import permutation_test, rankdata
 
     nonzero = np.array([d for d in differences if abs(d) > 1e-9])
-    n = len(nonzero)
-    if n < 5:
+    if len(nonzero) < 5:
         return None
-    if n > 16:
-        return float(wilcoxon(nonzero).pvalue)
-    ranks = rankdata(np.abs(nonzero).round(9))
-    signs = (np.arange(2**n)[:, None] >> np.arange(n)) % 2 * 2 - 1
-    observed = abs(np.sign(nonzero) @ ranks)
-    return float((np.abs(signs @ ranks) >= observed - 1e-9).mean())
+    ranks = np.sign(nonzero) * rankdata(np.abs(nonzero).round(9))
+    # SciPy's wilcoxon does the same where there are ties, a second for what takes a hundredth here.
+    signs = {"permutation_type": "samples", "n_resamples": 2**16, "vectorized": True, "rng": 0}
+    return float(permutation_test((ranks,), np.sum, **signs).pvalue)
 
 
 def more_up_than_down(differences: Mapping[str, float]) -> bool:
