@@ -12,6 +12,7 @@ from smrmf.reproduce.printed import METHODS, REAL_SETS
 
 RUNS = Plan.read().runs()
 METHOD = "[names]\n[readings]\n[methods.A]\n"
+EXPERIMENT = f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['A']\n"
 KEY_OF_KMEANS_ON_SONAR = "35f0d3fbbfba58f772f3"
 
 
@@ -121,7 +122,9 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
         ("not toml", "TOMLDecodeError"),
         ("[names]", "readings"),
         (f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['B']", "no method 'B'"),
-        (f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['A']\nreadings = ['R']", "no reading 'R'"),
+        (f"{EXPERIMENT}readings = ['R']", "no reading 'R'"),
+        (EXPERIMENT, "'data'"),
+        (f"{EXPERIMENT}name = 'E'\ndata = ['D']\ngrid = 'shrot'", "'str'"),
         (f"experiments = []\n{METHOD}estimate = 'A'", "estimate"),
     ],
 )
@@ -132,6 +135,17 @@ def test_a_plan_that_is_none_is_refused_in_one_sentence(text, says, tmp_path):
         Plan.read(path)
     assert says in str(refusal.value)
     assert "\n" not in str(refusal.value)
+
+
+def test_an_exception_may_name_lists(tmp_path):
+    text = "[names]\nall = ['A']\nsets = ['D']\n[readings]\n[methods.A]\nestimator = 'A'\n"
+    text += "[[exceptions]]\nwhy = 'so'\nmethods = ['all']\ndata = ['sets']\nseeds = 3\n"
+    text += "[[experiments]]\nname = 'E'\nmethods = ['all']\ndata = ['sets']\n"
+    path = tmp_path / "plan.toml"
+    path.write_text(text)
+    runs = Plan.read(path).runs()
+    assert len(runs) == 3
+    assert Plan.read(path).exceptions(runs) == ["A on D: so."]
 
 
 def test_the_page_repeats_the_exceptions_that_it_needs():

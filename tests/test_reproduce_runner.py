@@ -19,10 +19,10 @@ import pytest
 from rich.console import Console
 
 from smrmf.reproduce.command import present
-from smrmf.reproduce.measure import failed, measure
-from smrmf.reproduce.plan import Plan
+from smrmf.reproduce.measure import failed, load_points, measure
+from smrmf.reproduce.plan import Plan, PlanError
 from smrmf.reproduce.progress import Display, Forecast
-from smrmf.reproduce.runner import KILLED, batches, execute
+from smrmf.reproduce.runner import KILLED, batches, ended_by, execute
 from smrmf.reproduce.store import Store, busy_seconds, write_atomically
 
 PLAN = """
@@ -68,8 +68,8 @@ def undisturbed(plan, tmp_path_factory):
     """Results of a run from beginning to end, in this process's own workers."""
     folder = tmp_path_factory.mktemp("undisturbed")
     runs = Plan.read(plan).runs(GOOD)
-    outcome = execute(runs, Store(folder), jobs=2, data_home=None, display=nullcontext())
-    assert (outcome.recorded, outcome.failed) == (33, 0)
+    execute(runs, Store(folder), jobs=2, data_home=None, display=nullcontext())
+    assert len(results(folder)) == 33
     return results(folder)
 
 
@@ -89,6 +89,17 @@ def wait_for_records(folder, count, process):
     while len(list((folder / "runs").glob("*.json"))) < count:
         assert process.poll() is None, process.stdout.read()
         assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def wait_until_quiet(folder):
+    """Wait until no run is under way any more, nor one begins."""
+    deadline = time.monotonic() + 60
+    quiet_since = time.monotonic()
+    while time.monotonic() - quiet_since < 1:
+        assert time.monotonic() < deadline
+        if list((folder / "running").iterdir()):
+            quiet_since = time.monotonic()
         time.sleep(0.02)
 
 
@@ -117,6 +128,9 @@ def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, un
     wait_for_records(tmp_path, 3, process)
     process.kill()  # its workers end the run they are at
     process.wait(timeout=60)
+    at_the_end = len(results(tmp_path))
+    wait_until_quiet(tmp_path)
+    assert len(results(tmp_path)) <= at_the_end + 2
     again = start(plan, tmp_path)
     again.communicate(timeout=120)
     os.killpg(process.pid, signal.SIGKILL)
@@ -141,23 +155,22 @@ class Killer(threading.Thread):
                 self.killed.append(mark.process)
 
 
-@pytest.mark.parametrize("times", [1, 2])
-def test_a_killed_worker_costs_at_most_its_own_run(plan, undisturbed, tmp_path, times):
+@pytest.mark.parametrize(("times", "jobs"), [(1, 2), (2, 2), (2, 1)])
+def test_a_killed_worker_costs_at_most_its_own_run(plan, undisturbed, tmp_path, times, jobs):
     runs, store = Plan.read(plan).runs(GOOD), Store(tmp_path)
     victim = next(run for run in runs if run.params.get("manifold_weight") == 0.01)
     killer = Killer(store, victim.key, times)
     killer.start()
-    outcome = execute(runs, store, jobs=2, data_home=None, display=nullcontext())
+    execute(runs, store, jobs=jobs, data_home=None, display=nullcontext())
     killer.finished.set()
     killer.join()
     assert len(killer.killed) == times
     record = store.read(victim.key)
     if times == 2:  # also when it had the machine to itself
-        assert (outcome.failed, record["status"], record["error"]) == (1, "failed", KILLED)
+        assert (record["status"], record["error"]) == ("failed", KILLED)
         assert record["accuracy"] is None
         assert results(tmp_path) == {k: v for k, v in undisturbed.items() if k != victim.key}
-        outcome = execute(runs, store, jobs=2, data_home=None, display=nullcontext())
-    assert outcome.failed == 0
+        execute(runs, store, jobs=jobs, data_home=None, display=nullcontext())
     assert results(tmp_path) == undisturbed
 
 
@@ -181,8 +194,8 @@ def test_a_run_that_raises_is_recorded_as_failed_and_tried_again(plan, tmp_path)
     runs, store = Plan.read(plan).runs(["GNMF", "KMeans"]), Store(tmp_path)
     for _ in range(2):
         assert [run.method for run in store.pending(runs)][-1] == "GNMF"
-        outcome = execute(runs, store, jobs=1, data_home=None, display=nullcontext())
-        assert (outcome.recorded, outcome.failed) == (4, 1)
+        execute(runs, store, jobs=1, data_home=None, display=nullcontext())
+        assert [record["status"] for record in store.records(runs)].count("done") == 3
     (record,) = (r for r in store.records(runs) if r["status"] == "failed")
     assert "manifold_weight=-1.0" in record["error"]
     assert all(record[name] is None for name in ("accuracy", "nmi_max", "seconds", "objective"))
@@ -206,7 +219,9 @@ def test_a_record_says_all_that_is_needed_to_judge_it(plan):
 
 def test_shared_work_is_counted_in_full_and_changes_nothing(plan):
     first, second = Plan.read(plan).runs(["RMNMF"])[:2]
+    load_points.cache_clear()  # and with the points what was shared on them
     alone = measure(second)
+    assert alone["seconds"] == alone["spent"]
     measure(first)
     sharing = measure(second)
     assert sharing["seconds"] > sharing["spent"]
@@ -264,12 +279,43 @@ def test_a_folder_that_is_none_is_refused_in_one_line(command, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_set_runs_when_its_file_is_present_and_is_left_out_when_not(tmp_path, capsys):
-    runs = Plan.read().runs(data=["ova-colon", "2d-moons"])
-    kept, absent = present(runs, None if not shared_data().is_dir() else str(shared_data()))
-    assert {run.data for run in kept} == {"2d-moons"}
-    assert "ova-colon" in absent["ova-colon"]
-    assert "\n" not in absent["ova-colon"]
+def test_a_set_runs_when_its_file_is_present_and_is_left_out_when_not(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((1545, 10_935), dtype=np.float32)
+    np.savez(tmp_path / "ova-colon.npz", X=X, y=np.arange(len(X)) % 2)
+    runs = Plan.read().runs(data=["ova-colon", "gordon", "2d-moons"])  # gordon has no download
+    kept, absent = present(runs, str(tmp_path))
+    assert {run.data for run in kept} == {"ova-colon", "2d-moons"}
+    assert list(absent) == ["gordon"]
+    assert "gordon" in absent["gordon"]
+    assert "\n" not in absent["gordon"]
+
+
+def test_a_plan_with_a_set_that_does_not_exist_is_refused(plan, tmp_path):
+    other = tmp_path / "plan.toml"
+    other.write_text(plan.read_text().replace('data = ["2d-moons"]', 'data = ["iris"]'))
+    with pytest.raises(PlanError, match=r"'iris'.*sonar"):
+        present(Plan.read(other).runs(), None)
+
+
+def test_what_failed_before_counts_as_to_do_until_it_is_tried_again(plan, tmp_path):
+    (run,), store = Plan.read(plan).runs(["GNMF"]), Store(tmp_path)
+    store.save(failed(run, "memory ran out"))
+    display = Display([run], store, 1, Console(file=io.StringIO()))
+    with display:
+        display._learn()
+        assert "0 of 1 runs" in display._line()
+        store.save(failed(run, "again") | {"started": "later"})
+        display._learn()
+        assert "1 of 1 runs" in display._line()
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [(-signal.SIGKILL, "memory"), (-signal.SIGSEGV, "ended with SIGSEGV"), (3, "ended with status 3")],
+)
+def test_the_end_of_a_process_is_told_in_words(status, words):
+    assert words in ended_by(status)
 
 
 def test_the_forecast_learns_from_the_same_set_first_and_scales_from_others():

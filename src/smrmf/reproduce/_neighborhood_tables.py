@@ -35,7 +35,7 @@ def datasets_table(results: Results, printed: Printed) -> Table:
                 PAPER_NAMES.get(data, data),
                 cells,
                 "data" if data in REAL_SETS else "apart",
-                _absent(data, bool(run)),
+                results.about(data, bool(run)),
             )
         )
     note = (
@@ -64,7 +64,8 @@ def violation_table(results: Results, printed: Printed) -> Table:
         "symmetrised kernel value; a neighbourhood is bad when strictly more than half of it has another "
         "label; "
         "similarity is the mean kernel value in good and in bad neighbourhoods. After: exemplars and their "
-        "learned neighbours in SMRMF's best run. A dash stands where no such neighbourhood exists. "
+        "learned neighbours, the k largest entries of their rows of Z, in SMRMF's best run, also where the "
+        "graph takes its neighbours from the input space. A dash stands where no such neighbourhood exists. "
         "The moons are our own draws, so their rows are not comparable digit by digit."
     )
     return Table("violation", "Violation of the cluster assumption", note, columns, tuple(rows))
@@ -87,7 +88,10 @@ def _violation_row(results: Results, printed: Printed, data: str) -> Row:
         cells.append(Cell(after.get(ours), printed.value("violation", data, f"after {quantity}"), note=note))
     kind = "data" if data in PAPER_NAMES else "apart"
     return Row(
-        PAPER_NAMES.get(data, data), tuple(cells), kind, _absent(data, before is not None or score.n_runs > 0)
+        PAPER_NAMES.get(data, data),
+        tuple(cells),
+        kind,
+        results.about(data, before is not None or score.n_runs > 0),
     )
 
 
@@ -119,7 +123,7 @@ def label_mismatch_table(results: Results, printed: Printed) -> Table:
             for value, quantity in zip(values, ("selected", "other", "difference"), strict=True)
         )
         kind = "data" if data in REAL_SETS else "apart"
-        rows.append(Row(PAPER_NAMES.get(data, data), cells, kind, _absent(data, score.n_runs > 0)))
+        rows.append(Row(PAPER_NAMES.get(data, data), cells, kind, results.about(data, score.n_runs > 0)))
     note = (
         "Share of learned neighbours with another label, averaged over the exemplars (selected) and over the "
         "other "
@@ -150,9 +154,3 @@ def moons_table(results: Results, printed: Printed) -> Table:
     )
     columns = ("ACC", "NMI")
     return Table("two_moons", "Two moons", note, columns, tuple(rows), "data set, method", 4, 4)
-
-
-def _absent(data: str, present: bool) -> str:
-    if present:
-        return "" if data in PAPER_NAMES else "not in the paper"
-    return "file not present" if data == "ova-colon" else "not run"

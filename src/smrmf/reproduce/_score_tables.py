@@ -129,13 +129,7 @@ def _row(
         cells.append(
             Cell(ours.value, paper.value, ours.std if spread else None, paper.std, note=note),
         )
-    return Row(PAPER_NAMES.get(data, data), tuple(cells), kind, _row_note(data, absent))
-
-
-def _row_note(data: str, absent: bool) -> str:
-    if absent:
-        return "file not present" if data == "ova-colon" else "not run"
-    return "" if data in PAPER_NAMES else "not in the paper; in no average"
+    return Row(PAPER_NAMES.get(data, data), tuple(cells), kind, results.about(data, not absent))
 
 
 def _averages(printed: Printed, table: str, rows: list[Row]) -> list[Row]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,7 +14,7 @@ from smrmf.reproduce.measure import MOONS, load_points, machine, versions
 from smrmf.reproduce.plan import Plan, PlanError, Run
 from smrmf.reproduce.progress import Display, clock
 from smrmf.reproduce.runner import execute
-from smrmf.reproduce.store import DONE, Store, busy_seconds
+from smrmf.reproduce.store import DONE, Record, Store, busy_seconds
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,7 @@ class Choice:
     def command(self) -> str:
         """Return the command that makes the same choice, without the folders of this machine."""
         words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
+        words += ["--plan", self.plan.name] if self.plan else []
         for option, names in (("--only", self.methods), ("--data", self.data)):
             words += [option, ",".join(names)] if names else []
         return shlex.join(words)
@@ -53,9 +54,12 @@ def chosen_runs(choice: Choice) -> list[Run]:
 
 def present(runs: Sequence[Run], data_home: str | None) -> tuple[list[Run], dict[str, str]]:
     """Return the runs whose data can be had, and for every data set that cannot a sentence that says why."""
-    list_datasets(data_home)  # refuses a folder that is none, before anything is left out for it
+    # A folder that is none is refused here, before anything is left out for it.
+    known = [info.name for info in list_datasets(data_home)]
     absent: dict[str, str] = {}
     for name in dict.fromkeys(run.data for run in runs if run.data not in MOONS):
+        if name not in known:
+            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join([*MOONS, *known])}.")
         try:
             load_points(name, data_home)
         except DatasetError as error:
@@ -89,27 +93,36 @@ def check_extras() -> None:
         raise PlanError(f"The page needs {' and '.join(missing)}: pip install 'smrmf[reproduce]'.")
 
 
-def write_page(choice: Choice, runs: Sequence[Run], store: Store, absent: Iterable[str]) -> Path:
+def write_page(choice: Choice, runs: Sequence[Run], store: Store, absent: Collection[str]) -> Path:
     """Write tables, figures and the page from what is in the store."""
     from smrmf.reproduce.page import write_report
 
+    plan = Plan.read(choice.plan, quick=choice.quick)
     records = store.records(runs)
-    notes = [f"{name}: its file is not at hand, so it was left out." for name in absent]
-    if len({str(record["versions"]) for record in records}) > 1:
-        notes.append("Runs were done with different versions; those of the first run are shown.")
     about = {
         "command": choice.command,
         "versions": records[0]["versions"] if records else versions(),
-        "machine": machine() | {"jobs": choice.jobs},
+        "machine": (records[0]["machine"] if records else machine()) | {"jobs": choice.jobs},
         "total_seconds": busy_seconds(records),
         "started": min((record["started"] for record in records), default=None),
         "n_runs": len(records),
-        "n_planned": len(runs),
         "n_failed": sum(record["status"] != DONE for record in records),
-        "notes": notes,
-        "exceptions": Plan.read(choice.plan, quick=choice.quick).exceptions(runs),
+        "notes": page_notes(choice, plan, records, absent),
+        "exceptions": plan.exceptions(runs),
     }
-    return write_report(records, choice.output, about)
+    return write_report(records, choice.output, about, planned=runs, absent=absent)
+
+
+def page_notes(choice: Choice, plan: Plan, records: Sequence[Record], absent: Collection[str]) -> list[str]:
+    """Return sentences on what a reader must know before anything else."""
+    notes = [f"{name} could not be loaded and was left out." for name in absent]
+    if choice.quick:
+        notes.append("A quick run: small sets, the ends of each grid, few repetitions.")
+    differing = [w for w in ("versions", "machine") if len({str(record[w]) for record in records}) > 1]
+    notes += [f"Runs differ in their {what}: shown is that of the first run." for what in differing]
+    if reading := plan.main_reading():
+        notes.append(f"The published reading of what the paper leaves open, main: {reading}.")
+    return notes
 
 
 def describe(choice: Choice) -> list[tuple[str, str, int, int, str]]:

@@ -12,7 +12,7 @@ from smrmf.reproduce.claims import judge_claims
 from smrmf.reproduce.failures import Failure, Missing, failed_runs, missing_cells
 from smrmf.reproduce.figures import Picture, draw_figures
 from smrmf.reproduce.printed import load_printed
-from smrmf.reproduce.scores import Record, Results
+from smrmf.reproduce.scores import Results
 from smrmf.reproduce.tables import build_tables
 from smrmf.reproduce.targets import judge_targets
 from smrmf.reproduce.verdicts import MET, UNTESTED, VERDICTS, Claim
@@ -91,9 +91,9 @@ PROTOCOL = (
 )
 
 
-def compose(records: Sequence[Record], about: Mapping[str, Any]) -> Report:
+def compose(results: Results, about: Mapping[str, Any]) -> Report:
     """Return the whole report for any set of runs, complete or not."""
-    results, printed = Results(records), load_printed()
+    printed = load_printed()
     tables = build_tables(results, printed)
     pictures = draw_figures(results, tables)
     targets, claims = tuple(judge_targets(tables)), tuple(judge_claims(tables))
@@ -107,7 +107,7 @@ def compose(records: Sequence[Record], about: Mapping[str, Any]) -> Report:
         )
         for name, title, figure_names, table_names in OUTLINE
     )
-    summary = summarize(results, tables, targets, claims, about.get("n_planned"))
+    summary = summarize(results, tables, targets, claims)
     kept = tuple(section for section in sections if section.tables or section.pictures)
     return Report(
         NOTHING_SAID | dict(about), summary, targets, claims, kept, failures, missing, tables, pictures
@@ -119,7 +119,6 @@ def summarize(
     tables: Mapping[str, Table],
     targets: Sequence[Claim],
     claims: Sequence[Claim],
-    n_planned: int | None = None,
 ) -> tuple[str, ...]:
     """Return five lines in plain words: what ran, how close, which targets, which claims."""
     n_failed = sum(run["status"] != "done" for run in results.records)
@@ -130,8 +129,8 @@ def summarize(
         f"{count(n_runs, 'run')} on {count(len(sets), 'data set')}, {count(len(methods), 'method')} in the "
         f"comparison; {n_failed or 'none'} failed."
     )
-    if n_planned is not None and n_planned > n_runs:
-        ran += f" Not complete: {n_planned - n_runs} of {n_planned} planned runs have no result yet."
+    if results.n_to_do:
+        ran += f" Not complete: {results.n_to_do} planned runs have no result yet."
     return (
         ran,
         closeness(tables["acc"], "ACC"),
@@ -152,9 +151,9 @@ def closeness(table: Table, label: str) -> str:
     ]
     if not gaps:
         return f"{label}: no cell to compare with the paper yet."
-    # A cell exactly 0.03 off is within, whatever binary fractions make of it.
-    above = sum(gap > NEAR + 1e-9 for gap in gaps)
-    below = sum(gap < -NEAR - 1e-9 for gap in gaps)
+    # As shown: 0.034 is printed +0.03 and counts as such.
+    above = sum(round(gap, 2) > NEAR + 1e-9 for gap in gaps)
+    below = sum(round(gap, 2) < -NEAR - 1e-9 for gap in gaps)
     higher = sum(gap >= 0 for gap in gaps)
     line = (
         f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "

@@ -54,8 +54,7 @@ def missing_cells(results: Results) -> list[Missing]:
     for data, name in REAL_SETS.items():
         absent = [method for method in METHODS if not results.runs("comparison", data, method)]
         if data not in touched:
-            reason = "file not present" if data == "ova-colon" else "not run"
-            missing.append(Missing(name, "all methods", reason))
+            missing.append(Missing(name, "all methods", results.about(data, has_runs=False)))
         elif absent:
             missing.append(Missing(name, ", ".join(absent), "not run"))
     return missing

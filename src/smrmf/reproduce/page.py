@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,9 @@ from smrmf.reproduce.cells import Cell, Row, Table, best_column, number, printed
 from smrmf.reproduce.content import FOLDED, PROTOCOL, Report, compose
 from smrmf.reproduce.figures import FIGURES
 from smrmf.reproduce.markdown import to_readme
+from smrmf.reproduce.plan import Run
 from smrmf.reproduce.progress import clock
-from smrmf.reproduce.scores import Record
+from smrmf.reproduce.scores import Record, Results
 from smrmf.reproduce.store import write_atomically
 from smrmf.reproduce.tables import BUILDERS
 
@@ -22,7 +23,14 @@ from smrmf.reproduce.tables import BUILDERS
 STEPS = (0.03, 0.08, 0.15)
 
 
-def write_report(records: Sequence[Record], folder: str | os.PathLike[str], about: Mapping[str, Any]) -> Path:
+def write_report(
+    records: Sequence[Record],
+    folder: str | os.PathLike[str],
+    about: Mapping[str, Any],
+    *,
+    planned: Sequence[Run] = (),
+    absent: Collection[str] = (),
+) -> Path:
     """Write ``index.html``, ``README.md``, ``tables/`` and ``figures/`` for any set of runs.
 
     Parameters
@@ -35,13 +43,17 @@ def write_report(records: Sequence[Record], folder: str | os.PathLike[str], abou
     about : dict
         ``command``, ``versions``, ``machine``, ``total_seconds``, ``started``, ``n_runs``, ``n_failed`` and
         ``notes``; any of them may be missing.
+    planned : sequence of Run
+        All runs that there should be: a figure whose runs are not all there is left out, and said to be.
+    absent : collection of str
+        Data sets that could not be loaded.
 
     Returns
     -------
     Path
         The HTML page.
     """
-    report = compose(records, about)
+    report = compose(Results(records, planned, absent), about)
     files: dict[str, bytes] = {}
     for name, table in report.tables.items():
         if not table.is_empty:
@@ -86,7 +98,7 @@ def to_html(report: Report) -> str:
 
 def tint(table: Table, row: Row, cell: Cell) -> str:
     """Return the classes of a cell: how far it is from the paper, and whether it lost runs."""
-    classes = ["lost"] if "failed" in cell.note or cell.note == "missing" else []
+    classes = ["lost"] if "failed" in cell.note or "to do" in cell.note or cell.note == "missing" else []
     if table.tint and cell.difference is not None:
         # As shown: 0.034 is printed +0.03 and counts as such.
         size = sum(abs(round(cell.difference, 2)) > step + 1e-9 for step in STEPS)

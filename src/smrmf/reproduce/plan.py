@@ -82,7 +82,7 @@ class Plan:
         try:
             plan = cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
             plan._check()
-        except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
             raise PlanError(f"{path} is not a plan: {type(error).__name__}, {error}.") from error
         return plan
 
@@ -99,17 +99,17 @@ class Plan:
                 raise KeyError(f"no method {unknown.pop()!r}")
         for name in known:
             self.method(name, "")
+        self.runs()
 
     def exceptions(self, runs: Iterable[Run]) -> list[str]:
         """Return a sentence for every exception that touches one of these runs."""
         pairs = {(run.data, run.method) for run in runs}
         sentences = []
         for exception in self.content.get("exceptions", []):
-            sets = [d for d in exception["data"] if any((d, m) in pairs for m in exception["methods"])]
+            methods = self.names(exception["methods"])
+            sets = [d for d in self.names(exception["data"]) if any((d, m) in pairs for m in methods)]
             if sets and "why" in exception:
-                sentences.append(
-                    f"{', '.join(exception['methods'])} on {', '.join(sets)}: {exception['why']}."
-                )
+                sentences.append(f"{', '.join(methods)} on {', '.join(sets)}: {exception['why']}.")
         return sentences
 
     def names(self, listed: Iterable[str]) -> list[str]:
@@ -121,7 +121,7 @@ class Plan:
         """Return a method with what is exceptional on a data set."""
         method = Method(**self.content["methods"][name])
         for exception in self.content.get("exceptions", []):
-            if name in exception["methods"] and data in exception["data"]:
+            if name in self.names(exception["methods"]) and data in self.names(exception["data"]):
                 changes = {k: v for k, v in exception.items() if k not in ("methods", "data", "why")}
                 changes["fixed"] = dict(method.fixed) | changes.get("fixed", {})
                 method = replace(method, **changes)
@@ -169,6 +169,12 @@ class Plan:
             for seed in range(method.seeds):
                 feeds = (experiment["name"],)
                 yield Run(data, name, method.estimator, settings, point, seed, reading, feeds)
+
+    def main_reading(self) -> str:
+        """Return the choices of the published reading in words."""
+        return ", ".join(
+            f"{name} = {value}" for name, value in self.content["readings"].get(MAIN, {}).items()
+        )
 
     def _choices(self, reading: str, method: Method) -> dict[str, Any]:
         """Return what a reading says on the choices that a method has."""

@@ -63,9 +63,12 @@ class Display:
     def __enter__(self) -> Self:
         from rich.live import Live
 
-        done = [r for r in self._store.records(self._runs.values()) if r["status"] == DONE]
+        records = self._store.records(self._runs.values())
+        done = [record for record in records if record["status"] == DONE]
         self._forecast = Forecast(done, self._data_home)
         self._known = {record["key"] for record in done}
+        # What failed at an earlier start is tried again: its record counts from the next one on.
+        self._tried = {record["key"]: record["started"] for record in records}
         self._began = time.monotonic()
         self._live = Live(console=self._console, refresh_per_second=2, transient=True)
         self._live.start()
@@ -92,7 +95,8 @@ class Display:
 
     def _learn(self) -> None:
         for key in self._store.recorded() - self._known:
-            if key in self._runs and (record := self._store.read(key)):
+            record = self._store.read(key) if key in self._runs else None
+            if record and record["started"] != self._tried.get(key):
                 self._forecast.learn(record)
                 self._known.add(key)
 

@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -19,19 +18,11 @@ from threadpoolctl import threadpool_limits
 
 from smrmf.reproduce.measure import failed, measure
 from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import DONE, Store
+from smrmf.reproduce.store import Store
 
 # Runs that one process does in a row, so that they share their start.
 BATCH = 8
 KILLED = "the process was killed, most likely because memory ran out; free memory or use fewer --jobs"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How many runs have a record, and how many of these are failures."""
-
-    recorded: int
-    failed: int
 
 
 def batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
@@ -48,7 +39,7 @@ def execute(
     jobs: int,
     data_home: str | None,
     display: AbstractContextManager[object],
-) -> Outcome:
+) -> None:
     """Do the pending ones of these runs; every result is on disk as soon as it is there.
 
     A worker that is killed takes the others of its pool with it. What was under way then is done again,
@@ -76,8 +67,6 @@ def execute(
                 break
             now = {record["key"]: record["started"] for record in store.records(pending)}
             pending = [run for run in pending if now.get(run.key) == before.get(run.key)]
-    records = store.records(runs)
-    return Outcome(len(records), sum(record["status"] != DONE for record in records))
 
 
 @contextmanager
@@ -102,32 +91,50 @@ def remembered_interrupt() -> Iterator[threading.Event]:
 
 
 def _execute_together(runs: Sequence[Run], store: Store, jobs: int, data_home: str | None) -> None:
-    folder = store.results.parent
+    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed."""
+    if jobs == 1:  # joblib would do them in this process, which a lack of memory would end
+        if status := _status_of_own_process(runs, store, data_home):
+            raise TerminatedWorkerError(ended_by(status))
+        return
+    folder, asker = store.results.parent, os.getpid()
     with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
         parallel = joblib.Parallel(batch_size=1, pre_dispatch="1.5*n_jobs", return_as="generator_unordered")
-        work = (joblib.delayed(do_batch)(batch, folder, data_home) for batch in batches(runs))
+        work = (joblib.delayed(do_batch)(batch, folder, data_home, asker) for batch in batches(runs))
         for _ in parallel(work):
             pass
 
 
 def _execute_alone(run: Run, store: Store, data_home: str | None) -> None:
+    status = _status_of_own_process([run], store, data_home)
+    store.forget_marks()
+    if status:
+        store.save(failed(run, ended_by(status)))
+
+
+def _status_of_own_process(runs: Sequence[Run], store: Store, data_home: str | None) -> int | None:
+    """Do the runs in a process of their own and return its exit status."""
     process = multiprocessing.get_context("spawn").Process(
-        target=do_batch, args=([run], store.results.parent, data_home)
+        target=do_batch, args=(runs, store.results.parent, data_home, os.getpid()), daemon=True
     )
     process.start()
     process.join()
-    store.forget_marks()
-    if process.exitcode:
-        ended = f"the process ended with status {process.exitcode}"
-        store.save(failed(run, KILLED if process.exitcode < 0 else ended))
+    return process.exitcode
 
 
-def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None) -> None:
+def ended_by(status: int) -> str:
+    """Say what ended a process, from its exit status."""
+    if status == -signal.SIGKILL:
+        return KILLED
+    name = signal.Signals(-status).name if status < 0 else f"status {status}"
+    return f"the process ended with {name}"
+
+
+def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None, asker: int) -> None:
     """Do some runs one after the other, in this process, as long as the one that asked for them lives."""
-    store, parent = Store(folder), os.getppid()
+    store = Store(folder)
     with threadpool_limits(1):
         for run in runs:
-            if os.getppid() != parent:
+            if asker != os.getppid():
                 return
             store.begin(run)
             store.save(measure(run, data_home))

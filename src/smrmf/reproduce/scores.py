@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
 from smrmf.reproduce.cells import count
+from smrmf.reproduce.plan import Run
 from smrmf.reproduce.printed import METHODS, PAPER_NAMES
 
 Record = Mapping[str, Any]
@@ -19,8 +20,9 @@ Record = Mapping[str, Any]
 class Score:
     """One figure, the runs it was computed from, and how many runs of its cell are unusable.
 
-    ``runs`` are the finished runs behind ``value``; ``n_failed`` counts failures over the whole cell
-    (every grid point), ``n_short`` the grid points left out because they have fewer finished seeds.
+    ``runs`` are the finished runs behind ``value``. The counts are over the whole cell, every grid point: its
+    planned runs, those that failed, those still to do. While there are any to do there is no value: the
+    best of a part of a grid is not the best of the grid.
     """
 
     value: float | None = None
@@ -28,19 +30,17 @@ class Score:
     runs: tuple[Record, ...] = ()
     n_runs: int = 0
     n_failed: int = 0
-    n_short: int = 0
+    n_to_do: int = 0
 
     @property
     def note(self) -> str:
         """Say in words what is missing from this figure; empty when nothing is."""
-        if not self.n_runs:
+        if self.n_to_do == self.n_runs:
             return "missing"
-        parts = []
-        if self.n_failed:
-            parts.append(f"{self.n_failed} of {self.n_runs} runs failed")
-        if self.n_short and not self.n_failed:
-            parts.append(f"{count(self.n_short, 'grid point')} unfinished")
-        return ", ".join(parts)
+        counts = ((self.n_failed, "failed"), (self.n_to_do, "to do"))
+        return ", ".join(
+            f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number
+        )
 
     @property
     def params(self) -> dict[str, Any]:
@@ -54,15 +54,33 @@ class Score:
 
 
 class Results:
-    """Runs of all experiments, found by experiment, reading, data set and method."""
+    """Runs of all experiments, found by experiment, reading, data set and method.
 
-    def __init__(self, records: Iterable[Record]):
+    ``planned`` are the runs that there should be, so that what is still to do is known; ``absent`` names the
+    data sets that could not be loaded.
+    """
+
+    def __init__(
+        self, records: Iterable[Record], planned: Iterable[Run] = (), absent: Collection[str] = ()
+    ) -> None:
         # Sorted, so that the order in which runs finished changes no digit and no file.
         self.records = sorted(records, key=lambda r: (r["data"], r["method"], r["seed"], r["key"]))
         self._cells: dict[tuple[str, str, str, str], list[Record]] = defaultdict(list)
         for record in self.records:
             for feed in record["feeds"]:
                 self._cells[feed, record["reading"], record["data"], record["method"]].append(record)
+        planned = list(planned)
+        self.n_to_do = max(0, len(planned) - len(self.records))
+        self._planned = Counter(
+            (feed, run.reading, run.data, run.method) for run in planned for feed in run.feeds
+        )
+        self._absent = set(absent)
+
+    def about(self, data: str, has_runs: bool) -> str:
+        """Return what a table says of a data set beside its name: why it has no runs, or that it is ours."""
+        if not has_runs:
+            return "file not present" if data in self._absent else "not run"
+        return "" if data in PAPER_NAMES else "not in the paper"
 
     def runs(self, feed: str, data: str, method: str, reading: str = "main") -> list[Record]:
         """Return every run of one cell, failed ones too."""
@@ -93,13 +111,22 @@ class Results:
         self, feed: str, data: str, method: str, measure: str = "accuracy", reading: str = "main"
     ) -> Score:
         """Return the best mean over seeds among the grid points, chosen with the labels."""
-        return best_over_grid(self.runs(feed, data, method, reading), measure)
+        runs = self.runs(feed, data, method, reading)
+        return self._complete(best_over_grid(runs, measure), feed, reading, data, method)
 
     def average(self, feed: str, data: str, method: str, measure: str) -> Score:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
         runs = self.runs(feed, data, method)
         done = tuple(finished(runs, measure))
-        return Score(*_mean_std(done, measure), done, len(runs), _n_failed(runs))
+        score = Score(*_mean_std(done, measure), done, len(runs), _n_failed(runs))
+        return self._complete(score, feed, "main", data, method)
+
+    def _complete(self, score: Score, *cell: str) -> Score:
+        """Return the score if all planned runs of its cell are there, else one that says what is to do."""
+        to_do = self._planned[cell] - score.n_runs  # type: ignore[index]
+        if to_do <= 0:
+            return score
+        return Score(n_runs=score.n_runs + to_do, n_failed=score.n_failed, n_to_do=to_do)
 
 
 def best_over_grid(runs: list[Record], measure: str) -> Score:
@@ -112,14 +139,13 @@ def best_over_grid(runs: list[Record], measure: str) -> Score:
     points: dict[str, list[Record]] = defaultdict(list)
     for run in finished(runs, measure):
         points[point_key(run)].append(run)
-    n_points = len({point_key(run) for run in runs})
     if not points:
-        return Score(n_runs=len(runs), n_failed=_n_failed(runs), n_short=n_points)
+        return Score(n_runs=len(runs), n_failed=_n_failed(runs))
     seeds = max(len(group) for group in points.values())
     full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
     best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
     chosen = tuple(full[best])
-    return Score(*_mean_std(chosen, measure), chosen, len(runs), _n_failed(runs), n_points - len(full))
+    return Score(*_mean_std(chosen, measure), chosen, len(runs), _n_failed(runs))
 
 
 def finished(runs: Iterable[Record], measure: str) -> list[Record]:

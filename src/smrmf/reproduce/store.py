@@ -59,7 +59,8 @@ class Store:
 
     def recorded(self) -> set[str]:
         """Return the keys of all runs with a record."""
-        return {path.stem for path in self.results.glob("*.json")}
+        names = os.listdir(self.results)
+        return {name.removesuffix(".json") for name in names if name.endswith(".json")}
 
     def records(self, runs: Iterable[Run]) -> list[Record]:
         """Return the records of these runs, with what each of them feeds."""
