@@ -25,8 +25,7 @@ def fewer_bad_neighbors(tables: Tables) -> Claim:
     """Judge: bad neighbours and bad neighbourhoods are reduced for the majority of the data sets."""
     rule = (
         "Holds: after selection both shares are strictly lower on more than half of the sets (at least "
-        f"{MIN_SETS}); "
-        "in part: one of the two is. Every set of the table counts, moons included."
+        f"{MIN_SETS}); in part: one of the two is. Every set of the table counts, moons included."
     )
     table = tables["violation"]
     outcomes, texts = [], []
@@ -42,8 +41,8 @@ def fewer_bad_neighbors(tables: Tables) -> Claim:
         rises = ", ".join(name for name, d in drops.items() if d < 0) or "none"
         texts.append(
             f"{what}: lower on {fewer} of {len(drops)} sets (in the paper's table "
-            f"{sum(d > 0 for d in printed.values())} "
-            f"of {len(printed)}), higher on {rises}; {comparison_text('fall', drops)}"
+            f"{sum(d > 0 for d in printed.values())} of {len(printed)}), higher on {rises}; "
+            f"{comparison_text('fall', drops)}"
         )
     statement = "Selection reduces bad neighbours and bad neighbourhoods on the majority of the data sets."
     return Claim("bad-neighbours", statement, rule, all_or_some(outcomes, parts=2), sentences(texts))
@@ -53,8 +52,7 @@ def purer_neighborhoods(tables: Tables) -> Claim:
     """Judge: selected neighbourhoods have lower label mismatch than the others."""
     rule = (
         f"Holds: the gap (other - selected) is positive on more than half of the sets (at least {MIN_SETS}); "
-        "in part: "
-        "not on more than half, but positive on average."
+        "in part: not on more than half, but positive on average."
     )
     statement = "Selected neighbourhoods are purer than those not selected on the majority of the data sets."
     column = tables["label_mismatch"].column("gap")
@@ -87,8 +85,7 @@ def _best_setting(table: Table, name: str, statement: str, index: int) -> Claim:
     wanted = table.columns[index]
     rule = (
         f"Holds: '{wanted}' is best or tied for best on more than half of the sets (at least {MIN_SETS}); in "
-        "part: it is "
-        "best on more sets than any other value."
+        "part: it is best on more sets than any other value."
     )
     rows = {
         row.name: [cell.ours for cell in row.cells if cell.ours is not None]
@@ -113,8 +110,7 @@ def converges(tables: Tables) -> Claim:
     """Judge: the objective converges within 1000 iterations on all sets, within 400 on most."""
     rule = (
         f"Two parts, over at least {MIN_SETS} sets: every best run of SMRMF converged in fewer than 1000 "
-        "iterations; more than "
-        "half of them in fewer than 400. Holds: both; in part: one."
+        "iterations; more than half of them in fewer than 400. Holds: both; in part: one."
     )
     statement = (
         "SMRMF converges in fewer than 1000 iterations on all data sets and in fewer than 400 on most."
@@ -134,8 +130,7 @@ def converges(tables: Tables) -> Claim:
     iterations = sorted(n_iter for n_iter, _ in found.values())
     figures = (
         f"{len(found) - len(late)} of {len(found)} sets converged in fewer than 1000 iterations, {early} in "
-        "fewer than 400 (from "
-        f"{iterations[0]:.0f} to {iterations[-1]:.0f})."
+        f"fewer than 400 (from {iterations[0]:.0f} to {iterations[-1]:.0f})."
     )
     figures += f" Not within 1000: {', '.join(late)}." if late else ""
     return Claim("converges", statement, rule, verdict, figures)

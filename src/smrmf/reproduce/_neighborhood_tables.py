@@ -40,8 +40,8 @@ def datasets_table(results: Results, printed: Printed) -> Table:
         )
     note = (
         "Ours after cleaning (constant features and duplicate rows removed), the paper's before it. Musk1 is "
-        "printed "
-        "with 168 dimensions but has 166 features; which 1796 words make the paper's 20-news is unknown."
+        "printed with 168 dimensions but has 166 features; which 1796 words make the paper's 20-news is "
+        "unknown."
     )
     columns = ("instances", "dimensions", "classes")
     return Table("datasets", "Data sets", note, columns, tuple(rows), digits=0, paper_digits=0, tint=False)
@@ -60,13 +60,11 @@ def violation_table(results: Results, printed: Printed) -> Table:
     ]
     note = (
         "Fractions, although the paper heads them with %. Before: each point and its k = ⌊√n⌋ neighbours of "
-        "largest "
-        "symmetrised kernel value; a neighbourhood is bad when strictly more than half of it has another "
-        "label; "
-        "similarity is the mean kernel value in good and in bad neighbourhoods. After: exemplars and their "
-        "learned neighbours, the k largest entries of their rows of Z, in SMRMF's best run, also where the "
-        "graph takes its neighbours from the input space. A dash stands where no such neighbourhood exists. "
-        "The moons are our own draws, so their rows are not comparable digit by digit."
+        "largest symmetrised kernel value; a neighbourhood is bad when strictly more than half of it has "
+        "another label; similarity is the mean kernel value in good and in bad neighbourhoods. After: "
+        "exemplars and their learned neighbours, the k largest entries of their rows of Z, in SMRMF's best "
+        "run, also where the graph takes its neighbours from the input space. A dash stands where no such "
+        "neighbourhood exists. The moons are our own draws, so their rows are not comparable digit by digit."
     )
     return Table("violation", "Violation of the cluster assumption", note, columns, tuple(rows))
 
@@ -126,10 +124,9 @@ def label_mismatch_table(results: Results, printed: Printed) -> Table:
         rows.append(Row(PAPER_NAMES.get(data, data), cells, kind, results.about(data, score.n_runs > 0)))
     note = (
         "Share of learned neighbours with another label, averaged over the exemplars (selected) and over the "
-        "other "
-        "points; a positive gap (other - selected) speaks for the selection. The paper prints two different "
-        "figures for what reads as the same quantity, here and as 'after: bad neighbours' above; our one "
-        "definition stands beside both."
+        "other points; a positive gap (other - selected) speaks for the selection. The paper prints two "
+        "different figures for what reads as the same quantity, here and as 'after: bad neighbours' above; "
+        "our one definition stands beside both."
     )
     columns = ("selected", "not selected", "gap")
     return Table("label_mismatch", "Label mismatch of neighbourhoods", note, columns, tuple(rows))
@@ -148,9 +145,9 @@ def moons_table(results: Results, printed: Printed) -> Table:
             rows.append(Row(f"{name}, {method}", tuple(cells)))
     note = (
         "500 points, 250 a moon; SMRMF keeps 10 % exemplars on 2DMoons and 80 % on 10DMoons. The paper gives "
-        "neither "
-        "noise nor embedding, so the points are our own draw and single digits are not comparable. Its pair "
-        "for SMRMF on 10DMoons (0.9240, 0.6521) fits no normaliser of NMI for classes of 250 and 250."
+        "neither noise nor embedding, so the points are our own draw and single digits are not comparable. "
+        "Its pair for SMRMF on 10DMoons (0.9240, 0.6521) fits no normaliser of NMI for classes of 250 and "
+        "250."
     )
     columns = ("ACC", "NMI")
     return Table("two_moons", "Two moons", note, columns, tuple(rows), "data set, method", 4, 4)

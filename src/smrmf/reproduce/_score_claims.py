@@ -31,9 +31,8 @@ def best_on_average(tables: Tables) -> Claim:
     """Judge: SMRMF and f-SMRMF have the best average ACC and NMI among the fourteen methods."""
     rule = (
         f"Averages over the sets on which all 14 methods have a result (at least {MIN_SETS}). Four parts: "
-        "SMRMF and "
-        f"f-SMRMF, each in ACC and in NMI, are at least {MARGIN} above every one of the other twelve. "
-        "Holds: all four; in part: at least one."
+        f"SMRMF and f-SMRMF, each in ACC and in NMI, are at least {MARGIN} above every one of the other "
+        "twelve. Holds: all four; in part: at least one."
     )
     outcomes, texts = [], []
     for label, name in MEASURES.items():
@@ -77,10 +76,8 @@ def selection_beats_rmnmf(tables: Tables) -> Claim:
 def _beats(tables: Tables, name: str, statement: str, rival: str) -> Claim:
     rule = (
         f"Four parts, over the sets both finished (at least {MIN_SETS}): in ACC and in NMI, SMRMF's average "
-        "is at "
-        f"least {MARGIN} (half the paper's last digit) above {rival}'s, and SMRMF is that much higher on "
-        "more sets than "
-        "lower. Holds: all four; in part: some. f-SMRMF is given for information."
+        f"is at least {MARGIN} (half the paper's last digit) above {rival}'s, and SMRMF is that much higher "
+        "on more sets than lower. Holds: all four; in part: some. f-SMRMF is given for information."
     )
     outcomes, texts = [], []
     for label, table in MEASURES.items():
@@ -103,9 +100,8 @@ def fast_at_equal_quality(tables: Tables) -> Claim:
     """Judge: f-SMRMF effectively speeds up SMRMF while preserving clustering quality."""
     rule = (
         f"Holds: SMRMF's mean seconds are at least {MUCH_FASTER:g} times f-SMRMF's, and no average of "
-        "f-SMRMF (ACC, "
-        f"NMI) is more than {QUALITY_LOSS} lower; in part: {MUCH_FASTER:g} times with a loss of quality, or "
-        f"{FASTER:g} times without. Over the sets both finished, at least {MIN_SETS}."
+        f"f-SMRMF (ACC, NMI) is more than {QUALITY_LOSS} lower; in part: {MUCH_FASTER:g} times with a loss "
+        f"of quality, or {FASTER:g} times without. Over the sets both finished, at least {MIN_SETS}."
     )
     statement = "f-SMRMF is much faster than SMRMF and preserves its clustering quality."
     sets = _common(tables["run_time"], OURS)
@@ -119,9 +115,8 @@ def fast_at_equal_quality(tables: Tables) -> Claim:
     ]
     figures = (
         f"Mean {slow:.3g} s against {fast:.3g} s over {len(sets)} sets: {ratio:.2g} times faster (by set "
-        f"{min(per_set):.2g} "
-        f"to {max(per_set):.2g} times; the paper's averages give 3.1). Averages of f-SMRMF - SMRMF: ACC "
-        f"{-losses[0]:+.3f}, NMI {-losses[1]:+.3f}."
+        f"{min(per_set):.2g} to {max(per_set):.2g} times; the paper's averages give 3.1). Averages of "
+        f"f-SMRMF - SMRMF: ACC {-losses[0]:+.3f}, NMI {-losses[1]:+.3f}."
     )
     return Claim("fast", statement, rule, speed_verdict(ratio, losses), figures)
 
@@ -130,8 +125,7 @@ def moons(tables: Tables) -> Claim:
     """Judge: SMRMF is above RMNMF on both moons sets."""
     rule = (
         f"Four parts: SMRMF at least {MARGIN} above RMNMF in ACC and in NMI, on 2DMoons and on 10DMoons. "
-        "Holds: all; "
-        "in part: some."
+        "Holds: all; in part: some."
     )
     statement = "On both moons sets SMRMF clusters better than RMNMF."
     outcomes, texts = [], []

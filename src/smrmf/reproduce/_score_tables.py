@@ -42,9 +42,9 @@ def run_time_table(results: Results, printed: Printed) -> Table:
     note = (
         "Seconds of one run, averaged over grid points and seeds. The paper's seconds are MATLAB 2019b on a "
         "2.3 GHz Intel Core i5 with 16 GB; ours are from the machine named at the end of this page, each run "
-        "as if "
-        "it were alone. Compare methods within a column of hardware, not seconds across. The paper's average "
-        "for SMRMF-NS is printed 148.45 while its own column averages 145.22; the printed value is kept."
+        "as if it were alone. Compare methods within a column of hardware, not seconds across. The paper's "
+        "average for SMRMF-NS is printed 148.45 while its own column averages 145.22; the printed value is "
+        "kept."
     )
     return Table("run_time", "Seconds a run", note, METHODS, rows, tint=False)
 
@@ -56,9 +56,8 @@ def best_settings_table(results: Results, printed: Printed) -> Table:
         cells = tuple(_setting(results.best("comparison", data, method)) for method in METHODS)
         rows.append(Row(PAPER_NAMES.get(data, data), cells, kind="data" if data in REAL_SETS else "apart"))
     note = (
-        "The grid point that gave the best accuracy, known only because the labels were looked at: "
-        "λ weight of the manifold term, β of the selection term, δ of f-SMRMF's closed form; for APMF ω "
-        "weight of the "
+        "The grid point that gave the best accuracy, known only because the labels were looked at: λ weight "
+        "of the manifold term, β of the selection term, δ of f-SMRMF's closed form; for APMF ω weight of the "
         "projection term and p/m share of the dimensions kept."
     )
     return Table(
@@ -85,11 +84,10 @@ def _scores(results: Results, printed: Printed, name: str, measure: str, title: 
     rows = _rows(results, printed, name, lambda d, m: results.best("comparison", d, m, measure), spread=True)
     note = (
         "Best over the grid, chosen with the labels (the paper's protocol): mean over the seeds at each grid "
-        "point, then the highest; ± is the standard deviation over the seeds at that point, given where "
-        "a method is random. Averages: as printed; over the sets both we and the paper have; over the sets "
-        "that every "
-        "method has in both (the printed ones cover 11 sets for DPP, 12 for APMF and 13 for the others). "
-        "Our 20-news is not the paper's matrix: its vocabulary could not be identified."
+        "point, then the highest; ± is the standard deviation over the seeds at that point, given where a "
+        "method is random. Averages: as printed; over the sets both we and the paper have; over the sets "
+        "that every method has in both (the printed ones cover 11 sets for DPP, 12 for APMF and 13 for the "
+        "others). Our 20-news is not the paper's matrix: its vocabulary could not be identified."
     )
     return Table(name, title, note, METHODS, rows, best=True)
 
@@ -177,10 +175,9 @@ def no_labels_table(results: Results, printed: Printed) -> Table:
         )
         rows.append(Row(method, cells, note=_settings_note(results, sets, method)))
     note = (
-        "No labels anywhere but in the scores: each method at one setting, fixed for all data sets; "
-        "the library's defaults; three standard methods. Means over "
-        f"{count(len(sets), 'set')} that every method here finished ({_named(sets)}). "
-        "The third column repeats what the search with labels adds."
+        "No labels anywhere but in the scores: each method at one setting, fixed for all data sets; the "
+        f"library's defaults; three standard methods. Means over {count(len(sets), 'set')} that every method "
+        f"here finished ({_named(sets)}). The third column repeats what the search with labels adds."
     )
     columns = ("mean ACC", "mean NMI", "mean ACC, best over the grid", "seconds a run")
     return Table(

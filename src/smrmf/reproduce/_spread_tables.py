@@ -38,8 +38,8 @@ def _readings(results: Results, printed: Printed, name: str, measure: str, title
     hits = sum(_inside(cell) for cell in inside)
     others = [reading for reading in results.readings() if reading != "main"]
     note = (
-        "All on a short grid, the manifold weights alone, so that every reading has the same chances: "
-        "the published reading with, in brackets, the lowest and highest best value over "
+        "All on a short grid, the manifold weights alone, so that every reading has the same chances: the "
+        "published reading with, in brackets, the lowest and highest best value over "
         f"{count(len(others) + 1, 'reading')} of what the paper leaves open (published one included): "
         f"{'; '.join(['main', *others])}. The paper's value lies inside the range in {hits} of "
         f"{count(len(inside), 'cell')}. Where a range is wide, no single cell can be called reproduced."
@@ -191,8 +191,7 @@ def _sensitivity(
     columns = tuple("k = ⌊√n⌋" if value == "sqrt" else heading.format(value) for value in values)
     note = (
         "SMRMF's accuracy at λ = β = 0.1, everything else as in the comparison. The paper shows these as "
-        "curves that "
-        "are not in its available text, so there is no number to compare with."
+        "curves that are not in its available text, so there is no number to compare with."
     )
     return Table(feed.replace("-", "_"), title, note, columns, tuple(rows), tint=False, best=True)
 

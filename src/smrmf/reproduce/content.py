@@ -73,9 +73,9 @@ OUTLINE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 
 PROTOCOL = (
     "Best over the grid, chosen with the labels (the paper's protocol). Every method runs at every point of "
-    "its grid, the paper's but for the exceptions listed below, a random method with several seeds, averaged "
-    "at each point; the best point is reported. Nobody can choose like this without labels: see 'Without "
-    "labels' for what remains.",
+    "its grid, the paper's but for the exceptions listed below, a random method with several seeds, "
+    "averaged at each point; the best point is reported. Nobody can choose like this without labels: see "
+    "'Without labels' for what remains.",
     "ACC and NMI each take their own best point. ACC matches clusters to classes one to one; NMI is divided "
     "by the larger of the two entropies (max), which is what the paper's printed moons figures fit.",
     "Labels of a factorisation are read by argmax: a point belongs to the column with its largest entry. "
@@ -157,8 +157,7 @@ def closeness(table: Table, label: str) -> str:
     higher = sum(gap >= 0 for gap in gaps)
     line = (
         f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "
-        "the paper, "
-        f"{above} higher than that, {below} lower; {higher} at or above the paper's value."
+        f"the paper, {above} higher than that, {below} lower; {higher} at or above the paper's value."
     )
     means = {method: mean_cell(list(table.column(method).values())) for method in ("SMRMF", "f-SMRMF")}
     texts = [

@@ -33,21 +33,18 @@ FIGURES: dict[str, tuple[Builder, str]] = {
     "mean_accuracy": (
         overview.mean_accuracy,
         "Mean accuracy of each method, best over the grid: the paper's and ours. Left: over the sets every "
-        "method "
-        "has. Right: over the sets measured under all readings of what the paper leaves open; the bar runs "
-        "from the "
-        "lowest to the highest mean a reading gives.",
+        "method has. Right: over the sets measured under all readings of what the paper leaves open; the "
+        "bar runs from the lowest to the highest mean a reading gives.",
     ),
     "accuracy_scatter": (
         overview.accuracy_scatter,
         "Our accuracy against the paper's, one point a data set. On the line they are equal, in the grey "
-        "band they "
-        "differ by at most 0.03; the number in the title is the mean of ours - paper.",
+        "band they differ by at most 0.03; the number in the title is the mean of ours - paper.",
     ),
     "moons_manifold": (
         moons.manifold,
-        "The graph each method uses on 2DMoons: points coloured by class, edges wider and darker with weight "
-        "(below 2 % of the largest not drawn, a dense graph lighter), SMRMF's exemplars ringed.",
+        "The graph each method uses on 2DMoons: points coloured by class, edges wider and darker with "
+        "weight (below 2 % of the largest not drawn, a dense graph lighter), SMRMF's exemplars ringed.",
     ),
     "moons_clusterings": (
         moons.clusterings,
@@ -57,20 +54,17 @@ FIGURES: dict[str, tuple[Builder, str]] = {
     "sensitivity_k": (
         curves.sensitivity_k,
         "SMRMF's accuracy against the number of neighbours; the best setting is filled. Every panel spans "
-        "the "
-        "same range of accuracy.",
+        "the same range of accuracy.",
     ),
     "sensitivity_exemplars": (
         curves.sensitivity_exemplars,
         "SMRMF's accuracy against the share of exemplars; the best setting is filled. Every panel spans the "
-        "same "
-        "range of accuracy.",
+        "same range of accuracy.",
     ),
     "convergence": (
         curves.convergence,
         "The objective of SMRMF's best run on each data set, with its number of iterations. The dashed line "
-        "marks "
-        "400 iterations.",
+        "marks 400 iterations.",
     ),
 }
 

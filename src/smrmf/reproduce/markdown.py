@@ -60,8 +60,7 @@ def _claims(claims: Sequence[Claim]) -> str:
 def _failed(report: Report) -> str:
     lines = [
         f"{f.data}, {f.method}: {f.n_failed} of {f.n_runs} runs failed ({f.experiments}; for example "
-        f"{f.example}). "
-        f"failed: {f.error}"
+        f"{f.example}). failed: {f.error}"
         for f in report.failures
     ] or ["No run failed."]
     lines += [f"{m.data}: {m.methods}: {m.reason}" for m in report.missing]

@@ -82,8 +82,8 @@ def papers_folder() -> Path:
         if folder.is_dir():
             return folder
     raise FileNotFoundError(
-        f"No folder 'papers' in {package} or {package.parents[1]}: install smrmf from a wheel or run it "
-        "from a source checkout."
+        f"No folder 'papers' in {package} or {package.parents[1]}: install smrmf from a wheel or run it from "
+        "a source checkout."
     )
 
 

@@ -53,13 +53,11 @@ def before_columns(table: Table) -> Claim:
     figures += f" No result for {', '.join(untested)}." if untested else ""
     statement = (
         "The 'before' columns of the cluster-assumption table agree with the paper on the eleven dense real "
-        "sets: "
-        "shares to 0.01, similarities to 0.02."
+        "sets: shares to 0.01, similarities to 0.02."
     )
     rule = (
         "Our figure, rounded to the two digits the paper prints, differs by at most the tolerance; where the "
-        "paper "
-        "prints N/A, ours must not exist either. Met: all 44 cells."
+        "paper prints N/A, ours must not exist either. Met: all 44 cells."
     )
     return Claim("before", statement, rule, verdict, figures)
 
