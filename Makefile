@@ -26,7 +26,7 @@ demo: $(VENV)/ready-plot ## cluster the embedded digits, show clusters and exemp
 
 test: $(VENV)/ready-test ## run the whole test suite
 	@echo "==> running the tests"
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q -n auto --maxprocesses 4 --dist worksteal
 
 lint: $(VENV)/ready-test ## lint, format check, types
 	@$(BIN)/ruff check .

@@ -9,6 +9,8 @@ from itertools import product
 import numpy as np
 
 from smrmf.reproduce.printed import METHODS, REAL_SETS, load_printed
+from smrmf.reproduce.scores import Results
+from smrmf.reproduce.tables import BUILDERS, build_tables
 
 RANDOM = ("NMF", "GNMF", "DPP", "ESC-FFS")
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)
@@ -187,3 +189,15 @@ def _moons(rng):
         shares = {"selected": 0.02, "other": 0.05, "bad_nbh": 0.0} if method == "SMRMF" else None
         runs.append(record(data, method, right, feeds=["moons"], picture=picture, neighborhoods=shares))
     return runs
+
+
+def table(name, records):
+    return BUILDERS[name](Results(records), load_printed())
+
+
+def tables(records):
+    return build_tables(Results(records), load_printed())
+
+
+def cell(built, row, column):
+    return built.row(row)[column]

@@ -147,7 +147,7 @@ def test_threads_agree_to_the_last_bit():
         (L12Ball(3.0), project_l12_ball),
         (WholeSpace(), lambda Y, radius: Y),
     ],
-    ids=str,
+    ids=["l1,inf", "l1,2", "whole space"],
 )
 def test_shrinkage_of_a_ball_is_its_projection(ball, project, scale, warmed):
     P, Q = np.random.default_rng(0).normal(size=(2, 12, 9))
