@@ -204,6 +204,13 @@ def test_damaged_arff(old, new, tmp_path):
         _verified_file(row, tmp_path / "file.arff", row.routes[0].read)
 
 
+def test_another_number_of_classes_is_refused(tmp_path):
+    row = dataclasses.replace(row_of("ova-colon"), raw_shape=(4, 2))
+    np.savez(tmp_path / "ova-colon.npz", X=np.ones((4, 2)), y=[0, 1, 2, 1])
+    with pytest.raises(DatasetError, match="labels are of 3 classes where ova-colon has 2"):
+        _verified_file(row, tmp_path / "ova-colon.npz", _store.read_table)
+
+
 def documents():
     """Return small documents of two groups; numbers of files are not in the order of their names."""
     rng = np.random.default_rng(0)

@@ -192,6 +192,8 @@ def _verify(row: Row, table: Table) -> None:
         raise DatasetError(
             f"its X is {_shape(X.shape)} with {y.size} labels where {row.name} is {_shape(row.raw_shape)}"
         )
+    if (classes := len(np.unique(y))) != row.n_classes:
+        raise DatasetError(f"its labels are of {classes} classes where {row.name} has {row.n_classes}")
     found = fingerprint(X, y)
     if row.fingerprint is not None and found != row.fingerprint:
         raise DatasetError(
