@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from numpy.testing import assert_array_equal
 
 from smrmf import datasets
 from smrmf.reproduce.command import Choice, chosen_runs
@@ -172,6 +173,19 @@ def test_every_method_can_be_built_from_its_settings():
         assert params.get("n_jobs", 1) == 1
         if "selector" in run.settings:
             assert type(model.selector).__name__ == run.settings["selector"]
+
+
+def test_exceptions_add_up():
+    settings = [run.settings for run in runs_of(method="SMRMF", data="10d-moons")]
+    assert all(s["bandwidth"] == "distance" and s["exemplars"] == 0.8 for s in settings)
+    frozen = [run.settings for run in runs_of(method="SMRMF-Euc", data="mfeat-pix")]
+    assert all(s["freeze_tol"] == 1e-5 and s["dissimilarity"] == "euclidean" for s in frozen)
+
+
+def test_a_reading_with_a_fill_starts_there():
+    X, _ = datasets.make_moons_paper(dim=2)
+    run = next(run for run in runs_of(method="RMNMF", data="sonar") if run.settings["fill"] == 0.1)
+    assert_array_equal(build(run, X, 2).init, filled_start(X, 2, 0.1))
 
 
 def test_the_filled_start_differs_from_the_plain_one_only_where_that_is_zero():
