@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from rich.console import Console
 
 from smrmf.reproduce.command import present
@@ -103,9 +104,10 @@ def wait_until_quiet(folder):
         time.sleep(0.02)
 
 
+@pytest.mark.parametrize("jobs", ["1", "2"])
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGINT], ids=["kill -9", "Ctrl-C"])
-def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undisturbed, tmp_path, end):
-    process = start(plan, tmp_path)
+def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undisturbed, tmp_path, end, jobs):
+    process = start(plan, tmp_path, "--jobs", jobs)
     wait_for_records(tmp_path, 3, process)
     os.killpg(process.pid, end)
     said = process.communicate(timeout=60)[0]
@@ -114,6 +116,8 @@ def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undis
     assert len(kept) < len(undisturbed)
     if end == signal.SIGINT:
         assert "goes on from here" in said
+        assert "Traceback" not in said
+        assert "Process" not in said
     again = start(plan, tmp_path)
     assert f"{len(kept)} of them done before" in again.communicate(timeout=120)[0]
     assert again.returncode == 0
@@ -311,11 +315,18 @@ def test_what_failed_before_counts_as_to_do_until_it_is_tried_again(plan, tmp_pa
 
 
 @pytest.mark.parametrize(
-    ("status", "words"),
-    [(-signal.SIGKILL, "memory"), (-signal.SIGSEGV, "ended with SIGSEGV"), (3, "ended with status 3")],
+    ("end", "words"),
+    [
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "memory ran out"),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "ended with SIGSEGV"),
+        (lambda: os._exit(3), "ended with EXIT(3)"),
+    ],
+    ids=["kill", "segfault", "exit"],
 )
-def test_the_end_of_a_process_is_told_in_words(status, words):
-    assert words in ended_by(status)
+def test_the_end_of_a_process_is_told_in_words(end, words):
+    with ProcessPoolExecutor(1) as workers, pytest.raises(TerminatedWorkerError) as caught:
+        workers.submit(end).result()
+    assert words in ended_by(caught.value)
 
 
 def test_the_forecast_learns_from_the_same_set_first_and_scales_from_others():

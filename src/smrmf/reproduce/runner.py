@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import itertools
-import multiprocessing
 import os
 import signal
-import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from concurrent.futures import FIRST_COMPLETED, wait
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import FrameType
 
-import joblib
-from joblib.externals.loky.process_executor import TerminatedWorkerError
+from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
 from smrmf.reproduce.measure import failed, measure
@@ -49,14 +46,11 @@ def execute(
     # What failed at an earlier start has a record, and is tried again all the same.
     before = {record["key"]: record["started"] for record in store.records(pending)}
     store.forget_marks()
-    with display, remembered_interrupt() as interrupted:
+    with display:
         while pending:
             try:
                 _execute_together(pending, store, jobs, data_home)
             except TerminatedWorkerError:
-                # Ctrl-C also ends the workers, and their end may hide it.
-                if interrupted.is_set():
-                    raise KeyboardInterrupt from None
                 suspects = store.under_way()
                 store.forget_marks()
                 # Without a mark it died between two runs: then the next one goes alone, so that any
@@ -69,64 +63,42 @@ def execute(
             pending = [run for run in pending if now.get(run.key) == before.get(run.key)]
 
 
-@contextmanager
-def remembered_interrupt() -> Iterator[threading.Event]:
-    """Remember that Ctrl-C was pressed, whatever becomes of its exception on the way."""
-    pressed = threading.Event()
-    if threading.current_thread() is not threading.main_thread():  # signals are not ours to handle
-        yield pressed
-        return
-    usual = signal.getsignal(signal.SIGINT)
-
-    def note(number: int, frame: FrameType | None) -> None:
-        pressed.set()
-        if callable(usual):
-            usual(number, frame)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield pressed
-    finally:
-        signal.signal(signal.SIGINT, usual)
-
-
 def _execute_together(runs: Sequence[Run], store: Store, jobs: int, data_home: str | None) -> None:
-    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed."""
-    if jobs == 1:  # joblib would do them in this process, which a lack of memory would end
-        if status := _status_of_own_process(runs, store, data_home):
-            raise TerminatedWorkerError(ended_by(status))
-        return
+    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed.
+
+    Also one job has a process of its own, which a lack of memory may end. Ctrl-C is for this process
+    alone: it ends the others, and their end cannot be taken for anything else.
+    """
     folder, asker = store.results.parent, os.getpid()
-    with joblib.parallel_config("loky", n_jobs=jobs, inner_max_num_threads=1):
-        parallel = joblib.Parallel(batch_size=1, pre_dispatch="1.5*n_jobs", return_as="generator_unordered")
-        work = (joblib.delayed(do_batch)(batch, folder, data_home, asker) for batch in batches(runs))
-        for _ in parallel(work):
-            pass
+    ignore_interrupts = (signal.SIGINT, signal.SIG_IGN)
+    workers = ProcessPoolExecutor(jobs, initializer=signal.signal, initargs=ignore_interrupts)
+    work = (workers.submit(do_batch, batch, folder, data_home, asker) for batch in batches(runs))
+    try:
+        # One more than can run at once: workers cannot be ended quietly while more are waiting.
+        under_way = set(itertools.islice(work, jobs + 1))
+        while under_way:
+            done, under_way = wait(under_way, return_when=FIRST_COMPLETED)
+            for batch in done:
+                batch.result()
+            under_way |= set(itertools.islice(work, len(done)))
+    finally:
+        workers.shutdown(kill_workers=True)
 
 
 def _execute_alone(run: Run, store: Store, data_home: str | None) -> None:
-    status = _status_of_own_process([run], store, data_home)
-    store.forget_marks()
-    if status:
-        store.save(failed(run, ended_by(status)))
+    try:
+        _execute_together([run], store, 1, data_home)
+    except TerminatedWorkerError as error:
+        store.forget_marks()
+        store.save(failed(run, ended_by(error)))
 
 
-def _status_of_own_process(runs: Sequence[Run], store: Store, data_home: str | None) -> int | None:
-    """Do the runs in a process of their own and return its exit status."""
-    process = multiprocessing.get_context("spawn").Process(
-        target=do_batch, args=(runs, store.results.parent, data_home, os.getpid()), daemon=True
-    )
-    process.start()
-    process.join()
-    return process.exitcode
-
-
-def ended_by(status: int) -> str:
-    """Say what ended a process, from its exit status."""
-    if status == -signal.SIGKILL:
+def ended_by(error: TerminatedWorkerError) -> str:
+    """Say what ended a process, from the exit codes at the end of the error, as ``{SIGKILL(-9)}``."""
+    _, _, codes = str(error).rpartition("{")
+    if "SIGKILL" in codes:
         return KILLED
-    name = signal.Signals(-status).name if status < 0 else f"status {status}"
-    return f"the process ended with {name}"
+    return f"the process ended with {codes.rstrip('}') or 'no exit code'}"
 
 
 def do_batch(runs: Iterable[Run], folder: Path, data_home: str | None, asker: int) -> None:
