@@ -101,13 +101,16 @@ def a2dm2(D, tau, delta=0.01, mu=0.1, tol=1e-5, eta=0.999):
 
 
 class RowSparse:
-    """Z and C of SMRMF, (4.12) and (4.13), kernel dissimilarities."""
+    """Z and C of SMRMF, (4.12) and (4.13), kernel dissimilarities; C may start with one exemplar."""
 
-    def __init__(self, X, tau, k, beta, squared_bandwidth):
+    def __init__(self, X, tau, k, beta, squared_bandwidth, single=False):
         self.tau, self.k, self.beta, self.wide = tau, k, beta, squared_bandwidth
         K, _ = kernel(squared(X, X), k, squared_bandwidth)
         self.D = -(K + K.T) / 2
         self.Z, self.C = a2dm2(self.D, tau)
+        if single:
+            best = self.D.sum(axis=1).argmin()
+            self.C = np.outer(np.arange(len(self.D)) == best, np.ones(len(self.D)))
         self.L3 = np.zeros_like(self.Z)
 
     def update(self, G, H, lam, mu):

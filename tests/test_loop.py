@@ -78,14 +78,19 @@ PAPER = {"lam": 0.1, "beta": 0.05, "mu": 0.1, "rho": 1.05}
 
 
 @pytest.mark.parametrize("iterations", [1, 25, 120])
-@pytest.mark.parametrize("bandwidth", ["distance", "squared-distance"])
-def test_smrmf_follows_algorithm_1(points, start, iterations, bandwidth):
+@pytest.mark.parametrize(
+    ("bandwidth", "first"),
+    [("distance", "selected"), ("squared-distance", "selected"), ("distance", "single")],
+)
+def test_smrmf_follows_algorithm_1(points, start, iterations, bandwidth, first):
     exemplars, k = 5, 6
-    learner = oracle.RowSparse(points.T, exemplars, k, PAPER["beta"], bandwidth == "squared-distance")
+    squared, single = bandwidth == "squared-distance", first == "single"
+    learner = oracle.RowSparse(points.T, exemplars, k, PAPER["beta"], squared, single)
     history, F, G, _ = oracle.algorithm_1(
         points.T, start, learner, exemplars, k, PAPER["lam"], PAPER["mu"], PAPER["rho"], iterations
     )
-    model = run(SMRMF, points, start, iterations, exemplars, k, bandwidth=bandwidth)
+    settings = {"bandwidth": bandwidth, "exemplar_start": first}
+    model = run(SMRMF, points, start, iterations, exemplars, k, **settings)
     np.testing.assert_allclose(model.objective_history_, history, rtol=1e-6)
     np.testing.assert_allclose(model.embedding_, G, atol=1e-5)
     np.testing.assert_allclose(model.components_, F.T, atol=1e-5)

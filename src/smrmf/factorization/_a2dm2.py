@@ -63,7 +63,7 @@ def a2dm2(
     n = len(D)
     Z, multiplier, last = np.zeros_like(D), np.zeros_like(D), np.zeros_like(D)
     # C-hat starts with one exemplar for all (E22); from then on it is the shrunken multiplier.
-    exemplar = int(np.argmin(D.sum(axis=0)))
+    exemplar = central_point(D)
     hat, shrunk = Shrinkage(np.ones(n), np.full(n, np.inf), 1 / delta), None
     step, bound, last_gap, converged = 1.0, np.inf, np.inf, False
     for n_iter in range(1, max_iter + 1):  # noqa: B007
@@ -92,3 +92,8 @@ def a2dm2(
     pool.over_rows(shrink_rows, (last, C), *hat)
     last[:] = 0
     return ExemplarStart(Z, C, last, n_iter, converged)
+
+
+def central_point(D: np.ndarray) -> int:
+    """Return the point that represents all others best on its own."""
+    return int(np.argmin(D.sum(axis=0)))

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.factorization._a2dm2 import a2dm2
+from smrmf.factorization._a2dm2 import a2dm2, central_point
 from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
 from smrmf.factorization._exemplars import Neighborhoods
@@ -109,7 +109,9 @@ class RowSparseState:
 class RowSparseAffinity(AbstractAffinity):
     """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
 
-    ``freeze_tol`` stops updating Z and C for good once C changes by no more (errata E18).
+    ``freeze_tol`` stops updating Z and C for good once C changes by no more (errata E18). With
+    ``single_start`` the first C has one exemplar for all points, so that the first Z reaches the first
+    graph only (errata E12).
     """
 
     dissimilarity: AbstractDissimilarity
@@ -117,11 +119,15 @@ class RowSparseAffinity(AbstractAffinity):
     neighborhoods: Neighborhoods
     beta: float
     freeze_tol: float = 0.0
+    single_start: bool = False
 
     def init(self) -> RowSparseState:
         """Find the first Z and C by A2DM2; the main multiplier starts at zero (E12)."""
         D = self.dissimilarity.dense()
         start = a2dm2(D, self.ball, self.dissimilarity.points.pool)
+        if self.single_start:
+            start.C[:] = 0
+            start.C[:, central_point(D)] = 1
         return RowSparseState(D, start.Z, start.C, start.multiplier)
 
     def graph(self, state: RowSparseState) -> sp.csr_array:

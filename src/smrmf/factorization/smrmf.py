@@ -83,6 +83,9 @@ class SMRMF(ManifoldFactorization):
     freeze_tol : float, default=0
         Z and C are left alone for good once no entry of C changes by more; the paper uses 1e-5 from
         2000 points on.
+    exemplar_start : {"selected", "single"}, default="selected"
+        Row-sparse copy C of Z at the start of the loop: with the exemplars selected for the first Z, or
+        with one exemplar for all points, as the paper has it.
 
     Attributes
     ----------
@@ -135,6 +138,7 @@ class SMRMF(ManifoldFactorization):
         "neighborhoods": (NEIGHBORHOODS,),
         "bandwidth": (BANDWIDTHS,),
         "freeze_tol": (Number(0),),
+        "exemplar_start": (Word(("selected", "single")),),
     }
 
     def __init__(
@@ -158,6 +162,7 @@ class SMRMF(ManifoldFactorization):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
         freeze_tol: float = 0.0,
+        exemplar_start: str = "selected",
     ) -> None:
         super().__init__(
             n_clusters=n_clusters,
@@ -179,6 +184,7 @@ class SMRMF(ManifoldFactorization):
         self.neighborhoods = neighborhoods
         self.bandwidth = bandwidth
         self.freeze_tol = freeze_tol
+        self.exemplar_start = exemplar_start
 
     def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
         n, smallest = sizes.n_samples, int(np.ceil(np.sqrt(sizes.n_samples)))
@@ -212,6 +218,7 @@ class SMRMF(ManifoldFactorization):
             ),
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
             self.freeze_tol,
+            self.exemplar_start == "single",
         )
 
     @classmethod
