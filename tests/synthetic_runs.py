@@ -32,7 +32,10 @@ FIXED_POINT = ["comparison", "readings", "no-labels", "choice-of-reading"]
 
 
 def record(data, method, accuracy=0.5, **changes):
-    """One run; ``changes`` replace any field, ``status="failed"`` empties the scores."""
+    """One run; ``changes`` replace any field, ``status="failed"`` empties the scores.
+
+    ``feeds`` names experiments, and ``reading`` the reading in all of them.
+    """
     n, d, c = SIZES.get(data, (400, 60, 5))
     run = {
         "data": data,
@@ -65,7 +68,9 @@ def record(data, method, accuracy=0.5, **changes):
     if run["status"] == "failed":
         run |= {"accuracy": None, "nmi_max": None, "objective": None, "neighborhoods": None, "history": None}
         run["error"] = run["error"] or "ValueError: it went wrong"
-    identity = [run[name] for name in ("data", "method", "params", "seed", "reading", "feeds")]
+    reading = run.pop("reading")
+    run["feeds"] = dict.fromkeys(run["feeds"], (reading,))
+    identity = [run[name] for name in ("data", "method", "params", "seed", "feeds")]
     run["key"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     return run
 

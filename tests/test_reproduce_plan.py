@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -78,22 +80,32 @@ def test_work_that_serves_two_experiments_is_done_once():
     shared = [run for run in runs_of(method="SMRMF", data="sonar") if len(run.feeds) > 1]
     feeds = {feed for run in shared for feed in run.feeds}
     assert {"comparison", "no-labels"} <= feeds
-    untuned = [run for run in runs_of(method="RMNMF", data="sonar", reading=MAIN) if "no-labels" in run.feeds]
+    untuned = [run for run in runs_of(method="RMNMF", data="sonar") if "no-labels" in run.feeds]
     assert [run.params for run in untuned] == [{"manifold_weight": 0.1}]
     assert "comparison" in untuned[0].feeds
 
 
 def test_readings_vary_what_the_paper_leaves_open_and_count_the_main_one():
     runs = [run for run in runs_of(method="RMNMF", data="sonar") if "readings" in run.feeds]
-    readings = {run.reading: (run.settings["penalty"], run.settings["fill"]) for run in runs}
-    assert MAIN in readings
-    assert len(set(readings.values())) == len(readings) >= 4
+    choices = {run.feeds["readings"]: (run.settings["penalty"], run.settings["fill"]) for run in runs}
+    assert (MAIN,) in choices
+    assert len(set(choices.values())) == len(choices) >= 4
+
+
+def test_a_method_without_the_choice_in_which_readings_differ_has_one_run_for_all():
+    readings = "main = { penalty = 1, fill = 0 }\nother = { penalty = 1, fill = 2 }\n"
+    method = "estimator = 'A'\nreadings = ['penalty']\n"
+    experiment = "[[experiments]]\nname = 'E'\ndata = ['D']\nmethods = ['A']\nreadings = ['main', 'other']\n"
+    plan = Plan(tomllib.loads(f"[names]\n[readings]\n{readings}[methods.A]\n{method}{experiment}"))
+    assert [run.feeds for run in plan.runs()] == [{"E": ("main", "other")}]
 
 
 def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
     assert all("neighborhoods" not in run.settings for run in runs_of(method="RMNMF", data="sonar"))
-    main = [run for run in runs_of(method="SMRMF", data="sonar") if run.reading == MAIN]
-    others = [run for run in runs_of(method="SMRMF", data="sonar") if run.reading != MAIN]
+    main = [run for run in runs_of(method="SMRMF", data="sonar") if "comparison" in run.feeds]
+    others = [
+        run for run in runs_of(method="SMRMF", data="sonar") if MAIN not in run.feeds.get("readings", MAIN)
+    ]
     assert {run.settings["neighborhoods"] for run in main} == {"input"}
     assert others
     assert all("neighborhoods" not in run.settings for run in others)  # the estimator's paper_settings

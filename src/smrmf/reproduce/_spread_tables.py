@@ -66,8 +66,8 @@ def choice_of_reading_table(results: Results, printed: Printed) -> Table:
     note = (
         "ACC under every reading of the first penalty, of the start and of the neighbourhoods, best over the "
         f"manifold weights alone. Highest mean over {' and '.join(methods)} together, the last rows: "
-        f"{highest}. So the labels have a say in the choice, as they have in the grids. The paper's means over "
-        f"these sets: {papers}."
+        f"{highest}. So the labels have a say in the choice, as they have in the grids. The paper's means "
+        f"over these sets: {papers}."
     )
     rows.sort(key=lambda row: [*methods, ALL].index(row.name.split(",")[0]))
     return Table("choice_of_reading", "Choice of the reading", note, columns, tuple(rows), corner="reading")

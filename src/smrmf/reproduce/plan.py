@@ -25,7 +25,7 @@ class Run:
     """One fit of one method on one data set.
 
     ``settings`` is all that the plan sets, ``params`` the part of it that varies within the method; ``feeds``
-    names the experiments that the run belongs to.
+    has the experiments that the run belongs to, each with the readings that it is an instance of.
     """
 
     data: str
@@ -34,8 +34,7 @@ class Run:
     settings: Mapping[str, Any]
     params: Mapping[str, Any]
     seed: int
-    reading: str = MAIN
-    feeds: tuple[str, ...] = ()
+    feeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
@@ -135,10 +134,11 @@ class Plan:
         """Return the runs of some or all methods and data sets, small sets first, each once."""
         found: dict[str, Run] = {}
         for run in self._expand(set(self.names(methods)), set(self.names(data))):
-            known = found.get(run.key)
-            feeds = tuple(dict.fromkeys((known.feeds if known else ()) + run.feeds))
-            # A run of the main reading keeps that name where it serves as one reading among others.
-            found[run.key] = replace(known or run, feeds=feeds)
+            known = found.setdefault(run.key, run)
+            # A method that lacks the choice in which two readings differ has one run for both.
+            both = {k: known.feeds.get(k, ()) + run.feeds.get(k, ()) for k in {**known.feeds, **run.feeds}}
+            feeds = {experiment: tuple(dict.fromkeys(readings)) for experiment, readings in both.items()}
+            found[run.key] = replace(known, feeds=feeds)
         order = {name: place for place, name in enumerate(self.data_names())}
         return sorted(found.values(), key=lambda run: order[run.data])
 
@@ -167,8 +167,8 @@ class Plan:
         for reading, point in itertools.product(readings, _points(experiment, method)):
             settings = method.base() | self._choices(reading, method) | point
             for seed in range(method.seeds):
-                feeds = (experiment["name"],)
-                yield Run(data, name, method.estimator, settings, point, seed, reading, feeds)
+                feeds = {experiment["name"]: (reading,)}
+                yield Run(data, name, method.estimator, settings, point, seed, feeds)
 
     def main_reading(self) -> str:
         """Return the choices of the published reading in words."""

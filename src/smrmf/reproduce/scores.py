@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
@@ -53,6 +53,11 @@ class Score:
         return self.runs[0] if self.runs else None
 
 
+def _fed(feeds: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """List the experiments that a run belongs to, with every reading that it is an instance of."""
+    return ((feed, reading) for feed, readings in feeds.items() for reading in readings)
+
+
 class Results:
     """Runs of all experiments, found by experiment, reading, data set and method.
 
@@ -67,12 +72,12 @@ class Results:
         self.records = sorted(records, key=lambda r: (r["data"], r["method"], r["seed"], r["key"]))
         self._cells: dict[tuple[str, str, str, str], list[Record]] = defaultdict(list)
         for record in self.records:
-            for feed in record["feeds"]:
-                self._cells[feed, record["reading"], record["data"], record["method"]].append(record)
+            for feed, reading in _fed(record["feeds"]):
+                self._cells[feed, reading, record["data"], record["method"]].append(record)
         planned = list(planned)
         self.n_to_do = max(0, len(planned) - len(self.records))
         self._planned = Counter(
-            (feed, run.reading, run.data, run.method) for run in planned for feed in run.feeds
+            (feed, reading, run.data, run.method) for run in planned for feed, reading in _fed(run.feeds)
         )
         self._absent = set(absent)
 

@@ -65,11 +65,7 @@ class Store:
     def records(self, runs: Iterable[Run]) -> list[Record]:
         """Return the records of these runs, with what each of them feeds."""
         known = ((run, self.read(run.key)) for run in runs)
-        return [
-            record | {"feeds": list(run.feeds), "reading": run.reading}
-            for run, record in known
-            if record is not None
-        ]
+        return [record | {"feeds": run.feeds} for run, record in known if record is not None]
 
     def pending(self, runs: Sequence[Run]) -> list[Run]:
         """Return the runs without a result; one that failed has none."""
