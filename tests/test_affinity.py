@@ -50,7 +50,7 @@ def dissimilarities(points):
 
 def dense_latent(dissimilarity, G, H):
     target = np.zeros((len(G), len(G)))
-    dissimilarity.add_latent(G, H, 1.0, target)
+    dissimilarity.add_latent(G, H, dissimilarity.latent_widths(G, H), 1.0, target)
     return target
 
 

@@ -26,7 +26,7 @@ from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
-from smrmf.kernels.columns import neighbor_smoothness, solve_columns
+from smrmf.kernels.columns import columns_value, neighbor_smoothness, solve_columns
 from smrmf.kernels.projections import project_rows_in_place
 from smrmf.kernels.row_sparse import c_rows, z_target_rows
 
@@ -141,7 +141,8 @@ class RowSparseAffinity(AbstractAffinity):
         pool, Z, multiplier = self.dissimilarity.points.pool, state.Z, state.multiplier
         pool.over_rows(z_target_rows, (state.D, state.C, multiplier, Z), self.beta, mu)
         if lam > 0:
-            self.dissimilarity.add_latent(G, H, -lam / mu, Z)
+            widths = self.dissimilarity.latent_widths(G, H)
+            self.dissimilarity.add_latent(G, H, widths, -lam / mu, Z)
         pool.over_rows(project_rows_in_place, (Z,), 1.0)
         shrunk = self.ball.shrinkage(Sum(Z, multiplier, 1 / mu), 1.0, state.shrunk, pool)
         measured = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
@@ -233,28 +234,36 @@ class ClosedFormAffinity(AbstractAffinity):
         ratio: float,
         widths: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, int]:
-        z, level = np.empty_like(lists.D), np.empty_like(delta)
+        # z holds D-hat until it is solved.
+        level, z = np.empty_like(delta), np.empty_like(lists.D)
+        if ratio == 0 or lists.whole:
+            z[:] = lists.D
+        if ratio > 0 and lists.whole:
+            self.dissimilarity.add_latent(G, H, widths, ratio, z.reshape(len(delta), -1))
 
         def one(block: slice) -> int:
             indptr = lists.indptr[block.start : block.stop + 1]
-            D = lists.D
-            if ratio > 0:
-                # Only this block's part of z is touched: it holds D-hat until it is solved.
-                part = ListBlock(indptr, lists.indices, block.start)
-                self.dissimilarity.latent_lists(G, H, widths, part, z)
+            if ratio > 0 and not lists.whole:
+                # Only this block's part of z is touched.
                 mine = slice(indptr[0], indptr[-1])
+                self.dissimilarity.latent_lists(
+                    G, H, widths, ListBlock(indptr, lists.indices, block.start), z
+                )
                 z[mine] *= ratio
-                z[mine] += D[mine]
-                D = z
-            return solve_columns(indptr, D, delta[block], bound[block], z, level[block])
+                z[mine] += lists.D[mine]
+            return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
 
         counts = self.dissimilarity.points.pool.map(one, lists.blocks())
         return z, level, sum(counts)
 
     def value(self, state: ClosedFormState) -> float:
-        z, indptr = state.z, state.lists.indptr
-        squares = np.add.reduceat(z * z, indptr[:-1])
-        return self.beta * float(np.vdot(state.lists.D, z) + np.vdot(state.delta, squares) / 2)
+        lists, pool = state.lists, self.dissimilarity.points.pool
+
+        def one(block: slice) -> float:
+            indptr = lists.indptr[block.start : block.stop + 1]
+            return columns_value(indptr, lists.D, state.delta[block], state.z)
+
+        return self.beta * sum(pool.map(one, lists.blocks()))
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:
         n = len(state.delta)

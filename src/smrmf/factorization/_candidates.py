@@ -14,7 +14,7 @@ from smrmf.factorization._dissimilarity import AbstractDissimilarity
 class CandidateLists:
     """The smallest dissimilarities of every column, as rows of a ragged table.
 
-    Lists are sorted by value as they start, and by point once they were widened.
+    Lists are sorted by value as they start, and by point once they were widened or have all points.
 
     ``outside`` is the smallest dissimilarity that a list leaves out (infinite for a full list).
     """
@@ -39,13 +39,18 @@ class CandidateLists:
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
         return cls(indptr, indices.ravel(), values.ravel(), outside, with_self)
 
+    @property
+    def whole(self) -> bool:
+        """Whether all lists have all points, so that D, row by row, is the whole matrix."""
+        return len(self.D) == len(self.outside) ** 2
+
     def table(self, width: int) -> np.ndarray:
         """Return the first entries of every list; all lists still have the same size."""
         return self.D.reshape(len(self.outside), -1)[:, :width]
 
     def blocks(self) -> list[slice]:
-        """Cut the columns into blocks for the threads."""
-        return row_blocks(len(self.outside), 512)
+        """Cut the columns into blocks for the threads, the narrower the longer the lists are."""
+        return row_blocks(len(self.outside), max(512, len(self.D) // len(self.outside)))
 
     def widen(self, dissimilarity: AbstractDissimilarity, rows: np.ndarray) -> CandidateLists:
         """Double the lists of some columns."""
@@ -90,7 +95,7 @@ def _smallest(
             outside = np.full(len(mine), np.inf, D.dtype)
         nearest = np.sort(nearest, axis=1)
         values = np.take_along_axis(D, nearest, 1)
-        if by_value:
+        if by_value and size < n:
             order = np.argsort(values, axis=1, kind="stable")
             nearest, values = np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1)
         return nearest, values, outside

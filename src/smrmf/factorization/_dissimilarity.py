@@ -95,7 +95,9 @@ class AbstractDissimilarity(ABC):
         """Return this iteration's latent bandwidths, if there are any."""
 
     @abstractmethod
-    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+    def add_latent(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+    ) -> None:
         """Add ``weight`` times D_hg, transposed as all that is n x n, to ``target``."""
 
     @abstractmethod
@@ -149,9 +151,12 @@ class KernelDissimilarity(AbstractDissimilarity):
         widths = neighbor_bandwidth(kth, self.bandwidth)
         return np.full_like(widths, widths.mean()) if self.mean_latent_width else widths
 
-    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+    def add_latent(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+    ) -> None:
         """Add the latent term, which is symmetric, tile by tile with its mirror image."""
-        decay = -0.5 / self.latent_widths(G, H) ** 2
+        assert widths is not None
+        decay = -0.5 / widths**2
         g, h = squared_norms(G), squared_norms(H)
         tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
         pairs = [(a, b) for place, a in enumerate(tiles) for b in tiles[place:]]
@@ -174,13 +179,9 @@ class KernelDissimilarity(AbstractDissimilarity):
         if n_entries * LONG_LISTS < n_columns * len(G):
             latent_kernel_lists(*lists, G, H, decay, out)
             return
-        g, h = squared_norms(G), squared_norms(H)
-        for start in range(0, n_columns, TILE):
-            stop = min(start + TILE, n_columns)
-            tile = slice(lists.first + start, lists.first + stop)
-            products = (H[tile] @ G.T, G[tile] @ H.T)
-            part = (lists.indptr[start : stop + 1], lists.indices, tile.start)
-            gather_kernel_lists(*part, *products, g, h, decay, out)
+        columns = slice(lists.first, lists.first + n_columns)
+        products = (H[columns] @ G.T, G[columns] @ H.T)
+        gather_kernel_lists(*lists, *products, squared_norms(G), squared_norms(H), decay, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]
@@ -224,7 +225,9 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
-    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+    def add_latent(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+    ) -> None:
         def one(rows: slice) -> None:
             latent = squared_distances(H[rows], G)
             latent *= weight
@@ -269,7 +272,9 @@ class RoughnessDissimilarity(AbstractDissimilarity):
     def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
-    def add_latent(self, G: np.ndarray, H: np.ndarray, weight: float, target: np.ndarray) -> None:
+    def add_latent(
+        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+    ) -> None:
         own = np.einsum("ij,ij->i", G, H)
 
         def one(rows: slice) -> None:

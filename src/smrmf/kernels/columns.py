@@ -47,6 +47,7 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         longest = max(longest, indptr[j + 1] - indptr[j])
     shifted = np.empty(longest, dissimilarity.dtype)
     active = np.empty(longest, dissimilarity.dtype)
+    place = np.empty(longest, np.int64)
     certified = 0
     for j in range(indptr.shape[0] - 1):
         start = indptr[j]
@@ -54,15 +55,35 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         smallest = dissimilarity[start]
         for q in range(1, size):
             smallest = min(smallest, dissimilarity[start + q])
-        for q in range(size):
-            # Entries a whole delta above the smallest never get mass; -2 keeps them finite.
-            shifted[q] = max((smallest - dissimilarity[start + q]) / delta[j], -2.0)
-        theta = simplex_threshold(shifted[:size], 1.0, active)
-        for q in range(size):
-            z[start + q] = max(shifted[q] - theta, 0.0)
+        n_close = 0
+        for p in range(start, start + size):
+            above = dissimilarity[p] - smallest
+            z[p] = 0.0
+            if above < delta[j]:  # what lies further above the smallest never gets mass
+                shifted[n_close] = -above / delta[j]
+                place[n_close] = p
+                n_close += 1
+        theta = simplex_threshold(shifted[:n_close], 1.0, active)
+        for q in range(n_close):
+            z[place[q]] = max(shifted[q] - theta, 0.0)
         level[j] = smallest - delta[j] * theta
         certified += level[j] <= outside[j]
     return certified
+
+
+@kernel
+def columns_value(indptr, dissimilarity, delta, z):
+    """Return the objective of (5.18), summed over the columns; most of z is zero."""
+    total = 0.0
+    for j in range(indptr.shape[0] - 1):
+        linear = 0.0
+        square = 0.0
+        for p in range(indptr[j], indptr[j + 1]):
+            if z[p] > 0:
+                linear += dissimilarity[p] * z[p]
+                square += z[p] * z[p]
+        total += linear + 0.5 * delta[j] * square
+    return total
 
 
 def solve_column(dissimilarity, delta):

@@ -19,24 +19,17 @@ SPARSE_SHARE = 0.1
 
 @kernel
 def simplex_threshold(y, radius, active):
-    """Find theta with ``sum(max(y - theta, 0)) = radius``: Condat's scan, from the largest entry.
+    """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from the largest entry.
 
     The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
     theta then is at least minus the radius, and starting there leaves out almost everything at
     once. ``active`` is a work array as long as ``y``.
     """
-    active[0] = 0.0
-    n_active = 1
-    theta = -radius
-    counted = False
+    n_active = 0
     for i in range(y.shape[0]):
-        if y[i] > theta:
-            if y[i] == 0.0 and not counted:
-                counted = True  # the largest entry is in already
-                continue
-            active[n_active] = y[i]
-            n_active += 1
-            theta += (y[i] - theta) / n_active
+        # Stored first and counted after: no branch that could be foretold wrongly.
+        active[n_active] = y[i]
+        n_active += y[i] > -radius
     while True:
         # A fresh sum instead of running corrections: no rounding piles up.
         total = 0.0
@@ -45,9 +38,8 @@ def simplex_threshold(y, radius, active):
         theta = (total - radius) / n_active
         kept = 0
         for a in range(n_active):
-            if active[a] > theta:
-                active[kept] = active[a]
-                kept += 1
+            active[kept] = active[a]
+            kept += active[a] > theta
         if kept == n_active or kept == 0:
             return theta
         n_active = kept
