@@ -62,7 +62,7 @@ class Neighborhoods:
     def graph(self, Zt: Matrix, D: np.ndarray | None = None) -> sp.csr_array:
         """Return (Z-hat + Z-hat') / 2 without its diagonal; dense dissimilarities D settle ties."""
         if self.n_exemplars is None:
-            return symmetrize(sp.csr_array(Zt))
+            return symmetrize(rows_of_z(Zt, np.arange(Zt.shape[0])))
         n = Zt.shape[0]
         # In the order of the points, in which the columns of Zt are read fastest.
         chosen = np.sort(best_first(represented(Zt, self.rule), self.n_exemplars))
