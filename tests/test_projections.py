@@ -126,6 +126,16 @@ def test_a_single_column_gets_the_whole_radius():
     assert_array_equal(project_simplex(np.array([[-5.0], [0.0], [1e150]]), 3.0), [[3.0], [3.0], [3.0]])
 
 
+def test_a_simplex_of_radius_zero_is_a_point():
+    assert_array_equal(project_simplex(np.array([[1.0, -2.0, 1.0]]), 0.0), [[0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_rows_that_overflowed_do_no_harm_to_others(value):
+    projected = project_simplex(np.array([[value, value], [0.0, 3.0]]))
+    assert_array_equal(projected[1], [0.0, 1.0])
+
+
 def test_simplex_projects_in_place():
     Y = np.random.default_rng(0).normal(size=(5, 6))
     expected = project_simplex(Y)

@@ -234,24 +234,23 @@ class ClosedFormAffinity(AbstractAffinity):
         ratio: float,
         widths: np.ndarray | None,
     ) -> tuple[np.ndarray, np.ndarray, int]:
-        # z holds D-hat until it is solved.
         level, z = np.empty_like(delta), np.empty_like(lists.D)
-        if ratio == 0 or lists.whole:
+        hat = z if ratio > 0 else lists.D  # z holds D-hat until it is solved
+        as_matrix, as_lists = ratio > 0 and lists.whole, ratio > 0 and not lists.whole
+        if as_matrix:  # SMRMF's way: half the work, as every entry has its mirror image
             z[:] = lists.D
-        if ratio > 0 and lists.whole:
             self.dissimilarity.add_latent(G, H, widths, ratio, z.reshape(len(delta), -1))
 
         def one(block: slice) -> int:
             indptr = lists.indptr[block.start : block.stop + 1]
-            if ratio > 0 and not lists.whole:
+            if as_lists:
                 # Only this block's part of z is touched.
+                part = ListBlock(indptr, lists.indices, block.start)
+                self.dissimilarity.latent_lists(G, H, widths, part, z)
                 mine = slice(indptr[0], indptr[-1])
-                self.dissimilarity.latent_lists(
-                    G, H, widths, ListBlock(indptr, lists.indices, block.start), z
-                )
                 z[mine] *= ratio
                 z[mine] += lists.D[mine]
-            return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
+            return solve_columns(indptr, hat, delta[block], bound[block], z, level[block])
 
         counts = self.dissimilarity.points.pool.map(one, lists.blocks())
         return z, level, sum(counts)
