@@ -89,11 +89,12 @@ def test_dense_latent_terms_and_lists_agree(points, latent, name):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("smoothness", [None, 0.05, 2.0, 200.0])
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 40.0])
-def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, smoothness, ratio):
+@pytest.mark.parametrize("list_size", [2 * K, N])
+def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, smoothness, ratio, list_size):
     G, H = latent
     dissimilarity = dissimilarities(points)[name]
     hoods = Neighborhoods(10, K, "mass")
-    affinity = ClosedFormAffinity(dissimilarity, hoods, 1.0, smoothness, 2 * K)
+    affinity = ClosedFormAffinity(dissimilarity, hoods, 1.0, smoothness, list_size)
     state = affinity.update(affinity.init(), G, H, ratio, 1.0)
     assert state.certified == N
     Dhat = dissimilarity.dense()

@@ -29,8 +29,8 @@ def simplex_threshold(y, radius, active):
     for i in range(y.shape[0]):
         # Stored first and counted after: no branch that could be foretold wrongly.
         active[n_active] = y[i]
-        n_active += y[i] >= -radius
-    if n_active == 0:  # overflow made them NaN: that is for the loop to tell, not for a division
+        n_active += y[i] > -radius
+    if n_active == 0:  # no radius, or entries that overflowed, which are for the loop to tell
         return -radius
     while True:
         # A fresh sum instead of running corrections: no rounding piles up.
