@@ -33,7 +33,9 @@ class CandidateLists:
         if known is None or with_self:
             indices, values, outside = _smallest(dissimilarity, np.arange(n), size, with_self)
         else:
-            size = min(size, known.indices.shape[1] - 1) if size < n - 1 else n - 1
+            # Unless all others are known, the last one known bounds what a list leaves out.
+            n_known = known.indices.shape[1]
+            size = min(size, n_known if n_known == n - 1 else n_known - 1)
             indices, values = known.indices[:, :size], known.squared[:, :size]
             outside = known.squared[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
