@@ -332,9 +332,13 @@ def test_the_end_of_a_process_is_told_in_words(end, words):
 def test_the_forecast_learns_from_the_same_set_first_and_scales_from_others():
     run = Plan.read().runs(methods=["RMNMF"], data=["sonar"])[0]
     forecast = Forecast([{"method": "RMNMF", "data": "2d-moons", "spent": 5.0}], None)
-    assert forecast(run) == pytest.approx(5.0 * (208 / 500) ** 2)
+    assert forecast(run) == pytest.approx(5.0 * (208 / 500) ** 1.5)
+    forecast.learn({"method": "RMNMF", "data": "wave", "spent": 9.0})
+    assert forecast(run) == pytest.approx(14.0 / (500**1.5 + 600**1.5) * 208**1.5)
     forecast.learn({"method": "RMNMF", "data": "sonar", "spent": 2.0})
-    assert forecast(run) == 2.0
+    forecast.learn({"method": "RMNMF", "data": "sonar", "spent": None})
+    forecast.learn({"method": "RMNMF", "data": "sonar", "spent": 3.0})
+    assert forecast(run) == pytest.approx(2.5)
 
 
 def test_the_screen_shows_what_runs_and_how_much_is_left(plan, tmp_path):

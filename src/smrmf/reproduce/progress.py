@@ -14,36 +14,41 @@ from smrmf.reproduce.plan import Run
 from smrmf.reproduce.store import DONE, Store
 
 MOONS_SIZE = 500
-# Seconds for a run nothing is known of: a share of n^2, of the order of the n x n methods.
-SECONDS_PER_PAIR = 1e-6
+# Seconds grow about so with the number of points: between n, as fixed costs let them, and n^2.
+GROWTH = 1.5
+# Seconds for a run nothing is known of, per n^1.5.
+USUAL_RATE = 3e-5
 
 
 class Forecast:
     """Expect of a run what runs of its method took, those on the same data set first.
 
-    Seconds on other data sets are scaled by the square of the number of points.
+    Seconds on other data sets are scaled by their sizes, all of them together, so that the large ones, which
+    say most about what is to come, weigh most.
     """
 
     def __init__(self, records: Sequence[dict[str, Any]], data_home: str | None) -> None:
-        sizes = {info.name: info.n or info.raw_n for info in list_datasets(data_home)}
-        self._size = defaultdict(lambda: MOONS_SIZE, sizes)
-        self._here: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self._anywhere: dict[str, list[float]] = defaultdict(list)
+        self._points = {info.name: info.n or info.raw_n for info in list_datasets(data_home)}
+        self._seconds: dict[tuple[str, ...], float] = defaultdict(float)
+        self._sizes: dict[tuple[str, ...], float] = defaultdict(float)
         for record in records:
             self.learn(record)
 
     def learn(self, record: dict[str, Any]) -> None:
         """Take in a finished run."""
         if record["spent"] is not None:
-            self._here[record["method"], record["data"]].append(record["spent"])
-            self._anywhere[record["method"]].append(record["spent"] / self._size[record["data"]] ** 2)
+            for known in ((record["method"],), (record["method"], record["data"])):
+                self._seconds[known] += record["spent"]
+                self._sizes[known] += self._size(record["data"])
 
     def __call__(self, run: Run) -> float:
         """Return the seconds to expect."""
-        if here := self._here.get((run.method, run.data)):
-            return sum(here) / len(here)
-        rates = self._anywhere.get(run.method, [SECONDS_PER_PAIR])
-        return sum(rates) / len(rates) * self._size[run.data] ** 2
+        known = (run.method, run.data) if (run.method, run.data) in self._seconds else (run.method,)
+        rate = self._seconds[known] / self._sizes[known] if known in self._seconds else USUAL_RATE
+        return rate * self._size(run.data)
+
+    def _size(self, data: str) -> float:
+        return float(self._points.get(data, MOONS_SIZE) ** GROWTH)
 
 
 class Display:
