@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
+from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits, make_blobs
 from sklearn.exceptions import ConvergenceWarning
@@ -18,7 +19,8 @@ from test_estimators import Recorder
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
-from smrmf.factorization._alternating import SemiNonnegative, squared_norm_of
+from smrmf.factorization import deep_semi_nmf
+from smrmf.factorization._alternating import SemiNonnegative, pseudo_inverse, squared_norm_of
 from smrmf.factorization.deep_semi_nmf import DeepSemiNMF, layer_sizes, semi_nmf, singular_start
 
 # Few distinct points give fewer clusters, which the estimator says.
@@ -358,6 +360,23 @@ def test_single_precision_reports_no_error_below_the_best(spread):
     squared = np.sum(X.astype(float) ** 2) / len(X)
     assert model.objective_ >= best_error(X, 6) / squared * (1 - 1e-2)
     assert model.objective_ <= best_error(X, 6) / squared * 1.5
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_products_with_few_entries_are_those_of_all(monkeypatch, dtype):
+    X = sp.random(80, 60, 0.04, random_state=0, dtype=dtype).toarray()
+    few = semi_nmf(X, 5, SERIAL, 30, 0.0)
+    monkeypatch.setattr(deep_semi_nmf, "SPARSE_SHARE", 0.0)
+    all_of_them = semi_nmf(X, 5, SERIAL, 30, 0.0)
+    assert few.factors.G.dtype == dtype
+    assert_allclose(few.history, all_of_them.history, rtol=np.sqrt(np.finfo(dtype).eps))
+
+
+@pytest.mark.parametrize("rank", [0, 3, 6])
+def test_the_pseudo_inverse_is_that_of_scipy(rank):
+    A = np.random.default_rng(rank).normal(size=(6, rank))
+    expected = scipy.linalg.pinvh(A @ A.T, rtol=1e-10)
+    assert_allclose(pseudo_inverse(A @ A.T, 1e-10), expected, atol=1e-10 * np.abs(expected).max())
 
 
 def test_sparse_data_give_the_dense_result(blobs):

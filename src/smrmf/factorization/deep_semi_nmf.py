@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
 from smrmf._estimator import RULES, Watch
@@ -39,6 +40,8 @@ from smrmf.factorization._reduce import reduce_features
 # A positive vector must not vanish where the leading singular vector does.
 SMALLEST_SHARE = 1e-2
 LIFT = 1.01
+# With fewer entries than this share, products with sparse data are the cheaper ones.
+SPARSE_SHARE = 0.05
 
 
 class Posed(NamedTuple):
@@ -215,7 +218,8 @@ def semi_nmf(
     on_iteration: Callable[[int, float, Factors], bool] | None = None,
 ) -> Descent:
     """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
-    method = SemiNonnegative(X, squared_norm_of(X), pool)
+    points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_SHARE * X.size else X
+    method = SemiNonnegative(points, squared_norm_of(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
     return alternate(method, method.start(G), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
 
