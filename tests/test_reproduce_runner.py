@@ -24,7 +24,7 @@ from smrmf.reproduce.measure import failed, load_points, measure
 from smrmf.reproduce.plan import Plan, PlanError
 from smrmf.reproduce.progress import Display, Forecast
 from smrmf.reproduce.runner import KILLED, batches, ended_by, execute
-from smrmf.reproduce.store import Store, busy_seconds, write_atomically
+from smrmf.reproduce.store import Store, busy_seconds, sole_use, write_atomically
 
 PLAN = """
 [names]
@@ -141,6 +141,17 @@ def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, un
     process.stdout.close()
     assert again.returncode == 0
     assert results(tmp_path) == undisturbed
+
+
+def test_a_second_command_in_the_same_folder_is_refused_and_does_no_harm(plan, tmp_path):
+    store = Store(tmp_path)
+    store.begin(Plan.read(plan).runs(GOOD)[0])
+    with sole_use(tmp_path):
+        said = start(plan, tmp_path).communicate(timeout=60)[0]
+    assert f"Another command is at work in {tmp_path}" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert len(store.under_way()) == 1
+    assert not store.recorded()
 
 
 class Killer(threading.Thread):

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from smrmf.reproduce.measure import failed, measure
 from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import Store
+from smrmf.reproduce.store import Store, sole_use
 
 # Runs that one process does in a row, so that they share their start.
 BATCH = 8
@@ -45,8 +45,8 @@ def execute(
     pending = store.pending(runs)
     # What failed at an earlier start has a record, and is tried again all the same.
     before = {record["key"]: record["started"] for record in store.records(pending)}
-    store.forget_marks()
-    with display:
+    with sole_use(store.results.parent), display:
+        store.forget_marks()
         while pending:
             try:
                 _execute_together(pending, store, jobs, data_home)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -30,6 +32,29 @@ def write_atomically(path: Path, content: bytes) -> None:
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def sole_use(folder: Path) -> Iterator[None]:
+    """Keep a second command out of a folder, where both would do the same work and undo each other's marks.
+
+    The system lets go of the lock however this process ends.
+    """
+    if sys.platform == "win32":  # which has no locks on folders
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = f"Another command is at work in {folder}: let it end, or give this one another --output."
+            raise BlockingIOError(said) from None
+        yield
+    finally:
+        os.close(handle)
 
 
 class Mark(NamedTuple):
