@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import io
 import json
 import os
@@ -152,6 +154,16 @@ def test_a_second_command_in_the_same_folder_is_refused_and_does_no_harm(plan, t
     assert "Traceback" not in said
     assert len(store.under_way()) == 1
     assert not store.recorded()
+
+
+def test_a_drive_without_locks_is_no_obstacle(plan, tmp_path, monkeypatch):
+    def no_locks(handle, operation):
+        raise OSError(errno.ENOTSUP, "Operation not supported")
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    runs = Plan.read(plan).runs(["KMeans"])
+    execute(runs, Store(tmp_path), jobs=1, data_home=None, display=nullcontext())
+    assert len(results(tmp_path)) == 3
 
 
 class Killer(threading.Thread):

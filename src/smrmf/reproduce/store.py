@@ -52,6 +52,8 @@ def sole_use(folder: Path) -> Iterator[None]:
         except BlockingIOError:
             said = f"Another command is at work in {folder}: let it end, or give this one another --output."
             raise BlockingIOError(said) from None
+        except OSError:  # some network drives have no locks, and one command is no danger to itself
+            pass
         yield
     finally:
         os.close(handle)
