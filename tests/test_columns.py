@@ -14,8 +14,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from smrmf.kernels.columns import (
     gather_kernel_lists,
+    gather_roughness_lists,
     keep_largest,
     latent_kernel_lists,
+    latent_roughness_lists,
     latent_squared_lists,
     neighbor_smoothness,
     solve_column,
@@ -219,6 +221,11 @@ def test_latent_lists_are_entries_of_the_dense_formulas(dtype, first):
     products, norms = (H[columns] @ G.T, G[columns] @ H.T), ((G * G).sum(axis=1), (H * H).sum(axis=1))
     gather_kernel_lists(indptr, indices, first, *products, *norms, decay, out)
     assert_allclose(out, -(K + K.T)[indices, owners] / 2, rtol=10 * rtol)
+    roughness = np.einsum("ijq,ijq->ij", *(M[:, None] - M[None] for M in (G, H))) / 2
+    latent_roughness_lists(indptr, indices, first, G, H, out)
+    assert_allclose(out, roughness[indices, owners], rtol=rtol, atol=rtol)
+    gather_roughness_lists(indptr, indices, first, sum(products), (G * H).sum(axis=1), out)
+    assert_allclose(out, roughness[indices, owners], rtol=rtol, atol=10 * rtol)
 
 
 entries = st.tuples(st.integers(-1, 3), st.sampled_from([0.0, 1e-12, -1e-12]), st.integers(0, 2))

@@ -17,6 +17,7 @@ import numpy as np
 from smrmf._parallel import Pool, row_blocks
 from smrmf.kernels.columns import (
     gather_kernel_lists,
+    gather_roughness_lists,
     latent_kernel_lists,
     latent_roughness_lists,
     latent_squared_lists,
@@ -71,6 +72,16 @@ class ListBlock(NamedTuple):
     indptr: np.ndarray
     indices: np.ndarray
     first: int
+
+    @property
+    def columns(self) -> slice:
+        """Return the columns whose lists these are."""
+        return slice(self.first, self.first + len(self.indptr) - 1)
+
+    def are_long(self, n: int) -> bool:
+        """Tell whether products with all ``n`` points cost less than one per candidate."""
+        n_columns, n_entries = len(self.indptr) - 1, self.indptr[-1] - self.indptr[0]
+        return bool(n_entries * LONG_LISTS >= n_columns * n)
 
 
 class AbstractDissimilarity(ABC):
@@ -175,12 +186,10 @@ class KernelDissimilarity(AbstractDissimilarity):
     ) -> None:
         assert widths is not None
         decay = -0.5 / widths**2
-        n_columns, n_entries = len(lists.indptr) - 1, lists.indptr[-1] - lists.indptr[0]
-        if n_entries * LONG_LISTS < n_columns * len(G):
+        if not lists.are_long(len(G)):
             latent_kernel_lists(*lists, G, H, decay, out)
             return
-        columns = slice(lists.first, lists.first + n_columns)
-        products = (H[columns] @ G.T, G[columns] @ H.T)
+        products = (H[lists.columns] @ G.T, G[lists.columns] @ H.T)
         gather_kernel_lists(*lists, *products, squared_norms(G), squared_norms(H), decay, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
@@ -287,7 +296,12 @@ class RoughnessDissimilarity(AbstractDissimilarity):
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
     ) -> None:
-        latent_roughness_lists(*lists, G, H, out)
+        if not lists.are_long(len(G)):
+            latent_roughness_lists(*lists, G, H, out)
+            return
+        cross = G[lists.columns] @ H.T
+        cross += H[lists.columns] @ G.T
+        gather_roughness_lists(*lists, cross, np.einsum("ij,ij->i", G, H), out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Two clusters lie about 2 c/n apart, and half of that counts.

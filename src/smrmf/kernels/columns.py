@@ -128,6 +128,16 @@ def latent_roughness_lists(indptr, indices, first, G, H, out):
 
 
 @kernel
+def gather_roughness_lists(indptr, indices, first, cross, own, out):
+    """Do the same where the lists are long: ``cross`` holds all g_j'h_i + h_j'g_i, ``own`` all g_i'h_i."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            out[p] = 0.5 * (own[i] + own[j] - cross[row, i])
+
+
+@kernel
 def kernel_entry(forward, backward, decay, other_decay):
     """Return an entry of the latent part of (4.10) from two squared distances.
 
