@@ -47,28 +47,34 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         longest = max(longest, indptr[j + 1] - indptr[j])
     shifted = np.empty(longest, dissimilarity.dtype)
     active = np.empty(longest, dissimilarity.dtype)
-    place = np.empty(longest, np.int64)
     certified = 0
     for j in range(indptr.shape[0] - 1):
         start = indptr[j]
         size = indptr[j + 1] - start
-        smallest = dissimilarity[start]
-        for q in range(1, size):
-            smallest = min(smallest, dissimilarity[start + q])
-        n_close = 0
-        for p in range(start, start + size):
-            above = dissimilarity[p] - smallest
-            z[p] = 0.0
-            if above < delta[j]:  # what lies further above the smallest never gets mass
-                shifted[n_close] = -above / delta[j]
-                place[n_close] = p
-                n_close += 1
-        theta = simplex_threshold(shifted[:n_close], 1.0, active)
-        for q in range(n_close):
-            z[place[q]] = max(shifted[q] - theta, 0.0)
-        level[j] = smallest - delta[j] * theta
+        smooth = delta[j]
+        smallest = _smallest(dissimilarity[start : start + size])
+        for q in range(size):
+            shifted[q] = (smallest - dissimilarity[start + q]) / smooth
+        theta = simplex_threshold(shifted[:size], 1.0, active)
+        for q in range(size):
+            z[start + q] = max(shifted[q] - theta, 0.0)
+        level[j] = smallest - smooth * theta
         certified += level[j] <= outside[j]
     return certified
+
+
+@kernel
+def _smallest(values):
+    """Return the smallest entry; four at a time, as a single chain of minima would wait for itself."""
+    a = b = c = d = values[0]
+    for q in range(0, values.shape[0] - 3, 4):
+        a = min(a, values[q])
+        b = min(b, values[q + 1])
+        c = min(c, values[q + 2])
+        d = min(d, values[q + 3])
+    for q in range(values.shape[0] - values.shape[0] % 4, values.shape[0]):
+        a = min(a, values[q])
+    return min(min(a, b), min(c, d))
 
 
 @kernel

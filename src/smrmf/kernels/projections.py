@@ -15,23 +15,33 @@ from smrmf._parallel import SERIAL, Pool, row_blocks
 MAX_NEWTON_STEPS = 100
 # Below this share of entries other than zero, collecting them pays.
 SPARSE_SHARE = 0.1
+# One entry in so many is looked at for a first bound.
+SAMPLE_STRIDE = 16
 
 
 @kernel
 def simplex_threshold(y, radius, active):
-    """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from the largest entry.
+    """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from a bound on theta.
 
     The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
-    theta then is at least minus the radius, and starting there leaves out almost everything at
-    once. ``active`` is a work array as long as ``y``.
+    theta then is at least minus the radius, and at least the theta of a sample of the entries.
+    Starting there leaves out almost everything at once. ``active`` is a work array as long as ``y``.
     """
-    n_active = 0
-    for i in range(y.shape[0]):
-        # Stored first and counted after: no branch that could be foretold wrongly.
-        active[n_active] = y[i]
-        n_active += y[i] > -radius
-    if n_active == 0:  # no radius, or entries that overflowed, which are for the loop to tell
-        return -radius
+    bound = -radius
+    for stride in (SAMPLE_STRIDE, 1):
+        n_active = 0
+        for i in range(0, y.shape[0], stride):
+            # Stored first and counted after: no branch that could be foretold wrongly.
+            active[n_active] = y[i]
+            n_active += y[i] > bound
+        if n_active > 0:  # or no radius, or entries that overflowed, which are for the loop to tell
+            bound = _threshold_of_active(active, n_active, radius)
+    return bound
+
+
+@kernel
+def _threshold_of_active(active, n_active, radius):
+    """Find the theta of the first entries, dropping those below its estimate until none is."""
     while True:
         # A fresh sum instead of running corrections: no rounding piles up.
         total = 0.0
