@@ -13,6 +13,7 @@ from plain_projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.kernels.projections import (
+    SAMPLE_STRIDE,
     l1inf_levels,
     l12_factors,
     project_l1inf_ball,
@@ -120,6 +121,14 @@ def test_long_rows_in_any_order(dtype, arrange):
     assert Z.dtype == dtype
     assert_allclose(Z, exact_simplex(Y), rtol=0, atol=10 * np.finfo(dtype).eps)
     assert Z.sum(dtype=float) == pytest.approx(1, abs=RTOL[dtype])
+
+
+@pytest.mark.parametrize("place", [0, 1, SAMPLE_STRIDE - 1])
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_whose_large_entries_are_all_sampled_or_none_is(seed, place):
+    Y = np.full((50, 20 * SAMPLE_STRIDE), -9.0)
+    Y[:, place::SAMPLE_STRIDE] = np.random.default_rng(seed).normal(size=(50, 20))
+    assert_allclose(project_simplex(Y), sorted_simplex(Y), atol=1e-12)
 
 
 def test_a_single_column_gets_the_whole_radius():
