@@ -81,15 +81,15 @@ def results(folder):
     return {r["key"]: {name: r[name] for name in RESULTS} for r in records if r["status"] == "done"}
 
 
-def start(plan, folder, *more, **options):
-    command = [*COMMAND, "--plan", plan, "--output", folder, "--jobs", "2", "--only", ",".join(GOOD), *more]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, start_new_session=True, preexec_fn=heed_interrupts, **pipes, **options)
-
-
 def heed_interrupts():
     """Undo what a shell does to commands in its background, where these tests may run."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def start(plan, folder, *more, preexec_fn=heed_interrupts, **options):
+    command = [*COMMAND, "--plan", plan, "--output", folder, "--jobs", "2", "--only", ",".join(GOOD), *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, start_new_session=True, preexec_fn=preexec_fn, **pipes, **options)
 
 
 def wait_for_records(folder, count, process):
