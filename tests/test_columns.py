@@ -198,6 +198,14 @@ def test_ragged_lists_are_solved_one_by_one(dtype):
         assert water == pytest.approx(delta[j], rel=1e-5)
 
 
+@pytest.mark.parametrize("size", range(1, 10))
+def test_the_smallest_entry_is_found_at_any_place_beside_huge_ones(size):
+    for place in range(size):
+        d = np.full(size, 1e20)
+        d[place] = 0
+        assert_array_equal(solve_column(d, 1.0), np.arange(size) == place)
+
+
 # Latent lists and the graph's largest entries
 
 
