@@ -64,7 +64,7 @@ def test_learned_neighborhoods_are_the_largest_positive_entries_of_rows_without_
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the paper's data sets are not at hand")
 @pytest.mark.parametrize("name", DENSE)
 def test_before_selection_the_papers_table_is_reproduced(name):
-    """Errata E29: data, cleaning and kernel are the paper's."""
+    """Paper note 29: data, cleaning and kernel are the paper's."""
     X, y = datasets.load(name, data_home=FOLDER, download=False)
     printed = load_printed()
     for quantity, value in kernel_neighborhoods(X, y, "squared-distance").items():

@@ -11,6 +11,6 @@ def tie_resolution(dtype: np.dtype) -> float:
 
 
 def best_first(scores: np.ndarray, count: int) -> np.ndarray:
-    """Return the indices of the largest scores; ties go to the lower index (errata E7)."""
+    """Return the indices of the largest scores; ties go to the lower index (paper note 7)."""
     unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
     return np.argsort(-np.rint(scores / unit), kind="stable")[:count]

@@ -3,7 +3,7 @@
 It solves ``min <D,Z> + delta/2 ||Z||_F^2 + delta/2 ||C||_F^2`` with Z = C, the columns of Z on the simplex
 and C in the ball. Momentum acts on the multiplier, and C-hat minimises the plain Lagrangian of the
 C block. The printed algorithm uses the other block's function there and lets mu grow, which
-converges to a wrong point or not at all (errata E19 to E24); here mu stays constant and the momentum
+converges to a wrong point or not at all (paper notes 19 to 24); here mu stays constant and the momentum
 restarts whenever the combined residual stops falling.
 """
 
@@ -62,7 +62,7 @@ def a2dm2(
     """
     n = len(D)
     Z, multiplier, last = np.zeros_like(D), np.zeros_like(D), np.zeros_like(D)
-    # C-hat starts with one exemplar for all (E22); from then on it is the shrunken multiplier.
+    # C-hat starts with one exemplar for all (paper note 22); from then on it is the shrunken multiplier.
     exemplar = central_point(D)
     hat, shrunk = Shrinkage(np.ones(n), np.full(n, np.inf), 1 / delta), None
     step, bound, last_gap, converged = 1.0, np.inf, np.inf, False

@@ -109,9 +109,9 @@ class RowSparseState:
 class RowSparseAffinity(AbstractAffinity):
     """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
 
-    ``freeze_tol`` stops updating Z and C for good once C changes by no more (errata E18). With
+    ``freeze_tol`` stops updating Z and C for good once C changes by no more (paper note 18). With
     ``single_start`` the first C has one exemplar for all points, so that the first Z reaches the first
-    graph only (errata E12).
+    graph only (paper note 12).
     """
 
     dissimilarity: AbstractDissimilarity
@@ -122,7 +122,7 @@ class RowSparseAffinity(AbstractAffinity):
     single_start: bool = False
 
     def init(self) -> RowSparseState:
-        """Find the first Z and C by A2DM2; the main multiplier starts at zero (E12)."""
+        """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
         D = self.dissimilarity.dense()
         start = a2dm2(D, self.ball, self.dissimilarity.points.pool)
         if self.single_start:
@@ -174,7 +174,7 @@ class ClosedFormAffinity(AbstractAffinity):
     The lists start with ``list_size`` candidates; the columns whose certificate fails get longer
     ones until all are exact. ``smoothness=None`` gives every point exactly k neighbours, without
     itself; a number is the paper's delta, where a point may represent itself. ``freeze_tol`` stops
-    updating Z for good once no entry changes by more (errata E18).
+    updating Z for good once no entry changes by more (paper note 18).
     """
 
     dissimilarity: AbstractDissimilarity

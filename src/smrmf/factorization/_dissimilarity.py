@@ -134,7 +134,7 @@ class KernelDissimilarity(AbstractDissimilarity):
     """Minus the symmetrised adaptive Gaussian kernel, (4.9) and (4.10), in both spaces.
 
     ``mean_latent_width`` replaces the latent bandwidths of the points by their mean, as f-SMRMF does
-    (errata E28).
+    (paper note 28).
     """
 
     points: Points
@@ -201,7 +201,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     """Scaled distances (``power=1``, divided by the largest) or squared distances (``power=2``).
 
     Squared distances are divided by the mean one to the neighbour after the k-th, so that D has no
-    unit. The latent term is ``||g_i - h_j||^2`` as printed (errata E16).
+    unit. The latent term is ``||g_i - h_j||^2`` as printed (paper note 16).
     """
 
     points: Points

@@ -24,9 +24,9 @@ from smrmf.factorization._affinity import AbstractAffinity
 from smrmf.kernels.graphs import Laplacian
 from smrmf.kernels.prox import ascend_multiplier_rows, procrustes, shrink_residual_rows
 
-# Beyond this the multipliers' increments drown in rounding (errata E9).
+# Beyond this the multipliers' increments drown in rounding (paper note 9).
 LARGEST_PENALTY = 1e10
-# Feasibility asked of a converged run, relative to G and to X (errata E11).
+# Feasibility asked of a converged run, relative to G and to X (paper note 11).
 FEASIBLE = 1e-2
 
 
@@ -219,7 +219,7 @@ def _ascend(
 
 
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:
-    """Judge an iteration; the objective alone would stop at a turning point (errata E10, E11)."""
+    """Judge an iteration; the objective alone would stop at a turning point (paper notes 10 and 11)."""
     if gap > FEASIBLE * size:
         return Status.RESIDUAL
     if split > FEASIBLE:

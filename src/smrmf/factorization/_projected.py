@@ -2,7 +2,7 @@
 
 Beside the loop's own terms it minimises ``alpha sum_ij s_ij^2 ||W'(x_i - x_j)||^2`` over S, whose rows lie
 on the simplex, and over W with orthonormal columns. The published iteration has the sign of a
-multiplier wrong and drops a term of the W step (errata E53); here both steps minimise the augmented
+multiplier wrong and drops a term of the W step (paper note 53); here both steps minimise the augmented
 Lagrangian, and neither can raise it.
 """
 

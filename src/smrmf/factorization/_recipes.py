@@ -22,7 +22,7 @@ BANDWIDTHS = Word(("distance", "squared-distance"))
 DISSIMILARITIES = Word(("kernel", "euclidean", "sqeuclidean"))
 NEIGHBORHOODS = Word(("affinity", "input"))
 
-# The protocol of the paper's manifold methods (errata E9, E13, E32). Its weights were tuned with
+# The protocol of the paper's manifold methods (paper notes 9, 13 and 32). Its weights were tuned with
 # labels over 1e-3, 1e-2, 1e-1, 1.
 PAPER_SETTINGS: dict[str, Any] = {
     "exemplars": 0.1,

@@ -56,7 +56,7 @@ def spectral_labels(
 
 @shareable
 def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (errata E13)."""
+    """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (paper note 13)."""
     left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
     return nonnegative_parts(left[:, :n_clusters], values, right)[0]
 

@@ -195,7 +195,7 @@ class DeepSemiNMF(Factorization):
 def layer_sizes(
     layers: str | tuple[int, int], n_samples: int, n_features: int, n_clusters: int
 ) -> tuple[int, int]:
-    """Return the sizes of the two codes; the paper's rule is clamped where it asks for too many (E55)."""
+    """Return the sizes of the two codes; the paper asks for too many on some sets (paper note 55)."""
     most = min(n_samples, n_features)
     if isinstance(layers, str):
         first = min(max(round(n_features / 2), 1), most)

@@ -108,7 +108,7 @@ def solve_column(dissimilarity, delta):
 
 @kernel
 def latent_squared_lists(indptr, indices, first, G, H, out):
-    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (E16)."""
+    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (paper note 16)."""
     for row in range(indptr.shape[0] - 1):
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):
@@ -122,7 +122,7 @@ def latent_squared_lists(indptr, indices, first, G, H, out):
 
 @kernel
 def latent_roughness_lists(indptr, indices, first, G, H, out):
-    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (E52)."""
+    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (paper note 52)."""
     for row in range(indptr.shape[0] - 1):
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):

@@ -80,7 +80,7 @@ def neighbor_bandwidth(kth_squared, bandwidth):
     """Turn squared distances to the k-th neighbour into bandwidths.
 
     ``"distance"`` is the main text's rule and does not depend on the scale of the data,
-    ``"squared-distance"`` the supplement's for real data of unit norm (errata E29). Duplicates may
+    ``"squared-distance"`` the supplement's for real data of unit norm (paper note 29). Duplicates may
     have no distance at all: the smallest positive number keeps the kernel finite.
     """
     width = kth_squared if bandwidth == "squared-distance" else np.sqrt(kth_squared)

@@ -63,7 +63,7 @@ def procrustes(N, gram=None):
     """Solve ``argmin_{G'G = I} ||G - N||_F``: the orthonormal polar factor of a tall matrix.
 
     By the c x c Gram matrix where that is accurate, otherwise by the thin SVD, whose singular
-    vectors (not values, errata E3) give ``U V'`` even when N has lost rank.
+    vectors (not values, paper note 3) give ``U V'`` even when N has lost rank.
     """
     # The Gram matrix loses half the digits, so float32 gets it in float64.
     gram = (N.T.astype(np.float64) @ N.astype(np.float64)) if gram is None else gram

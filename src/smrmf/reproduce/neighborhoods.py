@@ -12,7 +12,7 @@ from smrmf.kernels.graphs import nearest_neighbors
 
 
 def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, float | None]:
-    """Describe the neighbourhoods that the adaptive kernel (4.9) gives every point, as errata E29 settles.
+    """Describe the neighbourhoods that the adaptive kernel (4.9) gives every point, as paper note 29 settles.
 
     The neighbours of a point are the k = floor(sqrt(n)) largest entries of its row of (K + K')/2, itself
     left out. A neighbourhood is bad if strictly more than half of it has another class.
@@ -44,7 +44,7 @@ def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, flo
 
 
 def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
-    """Describe the neighbourhoods that a fitted model has learned, selected and other (errata E8, E63).
+    """Describe the neighbourhoods that a fitted model has learned, selected and other (paper notes 8 and 63).
 
     The neighbours of a point are the k = floor(sqrt(n)) largest positive entries of its row of Z, itself left
     out; a point whose row has none has no neighbourhood.
