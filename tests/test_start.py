@@ -16,11 +16,11 @@ from smrmf.factorization._problem import EXPLORE, REFINE, Weights, is_clustering
 from smrmf.factorization._start import (
     DIFFUSION_STEPS,
     indicator,
-    nndsvd,
     simplex_graph,
     spectral_labels,
 )
 from smrmf.kernels.graphs import nearest_neighbors, symmetrize
+from smrmf.kernels.nonnegative_svd import nndsvd
 
 
 def spectral(X, c, k=10):

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf._sharing import shareable
 from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
 from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows, shrink_rows
 
@@ -32,7 +31,6 @@ class ExemplarStart(NamedTuple):
     converged: bool
 
 
-@shareable
 def a2dm2(
     D: np.ndarray,
     ball: AbstractBall,

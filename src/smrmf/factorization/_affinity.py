@@ -29,6 +29,7 @@ from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
 from smrmf.kernels.columns import columns_value, neighbor_smoothness, solve_columns
 from smrmf.kernels.projections import project_rows_in_place
 from smrmf.kernels.row_sparse import c_rows, z_target_rows
+from smrmf.sharing import remember
 
 
 class AbstractAffinity(ABC):
@@ -124,7 +125,7 @@ class RowSparseAffinity(AbstractAffinity):
     def init(self) -> RowSparseState:
         """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
         D = self.dissimilarity.dense()
-        start = a2dm2(D, self.ball, self.dissimilarity.points.pool)
+        start = remember(a2dm2, D, self.ball, self.dissimilarity.points.pool)
         if self.single_start:
             start.C[:] = 0
             start.C[:, central_point(D)] = 1

@@ -23,6 +23,7 @@ from smrmf.factorization._loop import Progress, Solution, Status, factorize
 from smrmf.factorization._problem import Problem, Sizes, Weights, check_init, start_indicator
 from smrmf.factorization._reduce import Reduced, reduce_features
 from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.sharing import remember
 
 AUTO = Word(("auto",))
 
@@ -91,7 +92,7 @@ class ManifoldFactorization(Factorization):
 
     def _reduce(self, data: np.ndarray) -> Reduced:
         """Return the points with as few coordinates as the method allows."""
-        return reduce_features(data)
+        return remember(reduce_features, data)
 
     def _pose(self, problem: Problem) -> Problem:
         """Return the problem, with a first projection if the method projects the points."""
@@ -123,7 +124,7 @@ class ManifoldFactorization(Factorization):
         reduced = self._reduce(data)
         # Twice the neighbours and one more: candidates for Z, and what lies just outside.
         wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-        neighbors = nearest_neighbors(reduced.X, wanted, pool=pool)
+        neighbors = remember(nearest_neighbors, reduced.X, wanted, pool=pool)
         random_state = check_random_state(self.random_state)
         G = start_indicator(self.init, data, reduced.X, neighbors, sizes, random_state, pool)
         posed = self._pose(Problem(data, reduced.X, sizes, neighbors, magnitude, random_state, pool))

@@ -13,8 +13,10 @@ from smrmf._spectral import kmeans_labels
 from smrmf._validation import ParameterError, check_n_clusters, check_n_neighbors, count_exemplars
 from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.factorization._loop import least_squares_basis
-from smrmf.factorization._start import indicator, nndsvd, spectral_labels
+from smrmf.factorization._start import indicator, spectral_labels
 from smrmf.kernels.graphs import Neighbors
+from smrmf.kernels.nonnegative_svd import nndsvd
+from smrmf.sharing import remember
 
 DEFAULT_NEIGHBORS = 10
 # The first penalty, in units of one over the typical residual. A start that is a clustering is
@@ -143,7 +145,7 @@ def start_indicator(
     if not isinstance(init, str):
         return np.ascontiguousarray(init, dtype=X.dtype)
     if init == "nndsvd":
-        return nndsvd(X, c)
+        return remember(nndsvd, X, c)
     if init == "kmeans":
         labels = kmeans_labels(reduced, c, random_state)
     else:

@@ -12,8 +12,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.linalg
 
-from smrmf._sharing import shareable
-
 # Below this many features an attempt costs more than it can save.
 FEW_FEATURES = 64
 # Share of the squared length of the data that principal axes keep.
@@ -45,7 +43,6 @@ class Reduced(NamedTuple):
         return F
 
 
-@shareable
 def reduce_features(X: np.ndarray) -> Reduced:
     """Express X in a basis of its row span if that is shorter: ``X = coordinates @ basis``."""
     n, m = X.shape

@@ -7,11 +7,9 @@ round ones; ``nndsvd`` is the paper's non-negative SVD.
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
-from smrmf._sharing import shareable
 from smrmf._spectral import graph_labels
 from smrmf.kernels.columns import neighbor_smoothness, solve_columns
 from smrmf.kernels.graphs import Neighbors, neighbor_graph, symmetrize
@@ -52,31 +50,3 @@ def spectral_labels(
     """Cluster by the smoothest functions on the simplex graph."""
     W = symmetrize(simplex_graph(neighbors, n_neighbors))
     return graph_labels(X, W, n_clusters, random_state, pool, diffusion_steps=DIFFUSION_STEPS)
-
-
-@shareable
-def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (paper note 13)."""
-    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
-    return nonnegative_parts(left[:, :n_clusters], values, right)[0]
-
-
-def nonnegative_parts(
-    left: np.ndarray, values: np.ndarray, right: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return G and F of the non-negative SVD: of each singular pair the larger non-negative part."""
-    n, c = left.shape
-    G, F = np.zeros((n, c), left.dtype), np.zeros((c, right.shape[1]), left.dtype)
-    G[:, 0] = np.sqrt(values[0]) * np.abs(left[:, 0])
-    F[0] = np.sqrt(values[0]) * np.abs(right[0])
-    for q in range(1, c):
-        u, v = left[:, q], right[q]
-        parts = [(np.maximum(s * u, 0), np.maximum(s * v, 0)) for s in (1, -1)]
-        lengths = [(np.linalg.norm(a), np.linalg.norm(b)) for a, b in parts]
-        side = int(np.prod(lengths[1]) > np.prod(lengths[0]))
-        u_length, v_length = lengths[side]
-        if u_length > 0 and v_length > 0:
-            size = np.sqrt(values[q] * u_length * v_length)
-            G[:, q] = size * parts[side][0] / u_length
-            F[q] = size * parts[side][1] / v_length
-    return G, F

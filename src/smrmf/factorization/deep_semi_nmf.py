@@ -36,6 +36,7 @@ from smrmf.factorization._base import Factorization
 from smrmf.factorization._labels import warn_of_empty_clusters
 from smrmf.factorization._problem import DEFAULT_NEIGHBORS
 from smrmf.factorization._reduce import reduce_features
+from smrmf.sharing import remember
 
 # A positive vector must not vanish where the leading singular vector does.
 SMALLEST_SHARE = 1e-2
@@ -155,7 +156,7 @@ class DeepSemiNMF(Factorization):
         random_state = check_random_state(self.random_state)
         seed = random_state.randint(np.iinfo(np.int32).max)
         scale = float(np.sqrt(squared_norm_of(data) / len(data))) or 1.0
-        reduced = reduce_features(over(data, scale))
+        reduced = remember(reduce_features, over(data, scale))
         unit = data.dtype.type(scale * magnitude)
 
         first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)

@@ -30,8 +30,9 @@ from smrmf.factorization._labels import (
     warn_of_empty_clusters,
 )
 from smrmf.factorization._problem import Sizes
-from smrmf.factorization._start import nonnegative_parts
 from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
+from smrmf.kernels.nonnegative_svd import nonnegative_parts
+from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.
 FEW = 500
@@ -228,7 +229,7 @@ class GNMF(Factorization):
 
 def either_neighbor_graph(X: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
     """Link two points, with weight 1, if either is among the nearest of the other."""
-    indices = nearest_neighbors(X, n_neighbors, pool=pool).indices
+    indices = remember(nearest_neighbors, X, n_neighbors, pool=pool).indices
     W = neighbor_graph(indices, np.ones(indices.shape, X.dtype))
     return W.maximum(W.T).tocsr()
 

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from smrmf._compile import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
-from smrmf._sharing import shareable
 from smrmf.kernels.distances import pair_squared_distances, squared_norms
 
 # A tile of products should stay in the second-level cache while it is searched.
@@ -85,7 +84,6 @@ def typical_point(X):
     return np.median(X[rows], axis=0).astype(X.dtype)
 
 
-@shareable
 def nearest_neighbors(X, n_neighbors, queries=None, pool: Pool = SERIAL) -> Neighbors:
     """Find the ``n_neighbors`` nearest rows of ``X`` to every query (by default to every row but itself).
 

@@ -18,12 +18,12 @@ import scipy.sparse as sp
 from sklearn.metrics import normalized_mutual_info_score
 
 from smrmf import datasets
-from smrmf._sharing import SharedWork, shared_work
 from smrmf.metrics import clustering_accuracy
 from smrmf.reproduce.methods import build
 from smrmf.reproduce.neighborhoods import kernel_neighborhoods, learned_neighborhoods
 from smrmf.reproduce.plan import Run
 from smrmf.reproduce.store import DONE, FAILED, Record
+from smrmf.sharing import SharedWork, shared_work
 
 MOONS = {"2d-moons": 2, "10d-moons": 10}
 LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")
@@ -38,7 +38,7 @@ _warm: set[str] = set()
 @lru_cache(maxsize=1)
 def load_points(name: str, data_home: str | None) -> datasets.Dataset:
     """Return a data set, kept for the runs that follow, in place of the last one."""
-    _shared.memories.clear()
+    _shared.results.clear()
     if name in MOONS:
         return datasets.Dataset(*datasets.make_moons_paper(dim=MOONS[name]))
     return datasets.load(name, data_home=data_home)

@@ -8,8 +8,9 @@ import numpy as np
 import sklearn.cluster
 
 import smrmf
-from smrmf.factorization._start import nndsvd
+from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.reproduce.plan import Run
+from smrmf.sharing import remember
 
 # Entries of the non-negative SVD that count as zero where a reading fills them.
 SMALL = 1e-10
@@ -39,7 +40,7 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
 def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
     """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
     dense = X.toarray() if hasattr(X, "toarray") else X
-    G = nndsvd(dense, n_clusters)
+    G = remember(nndsvd, dense, n_clusters)
     return np.where(G < SMALL, fill, G)
 
 
