@@ -39,11 +39,11 @@ from smrmf import (
 from smrmf._parallel import Pool, thread_pool
 from smrmf.datasets import load
 from smrmf.factorization._dissimilarity import KernelDissimilarity, ListBlock, Points
+from smrmf.graph.neighbors import nearest_neighbors
 from smrmf.kernels._balls import L1InfBall, Sum
-from smrmf.kernels.columns import latent_kernel_lists
-from smrmf.kernels.graphs import nearest_neighbors
-from smrmf.kernels.projections import project_simplex
+from smrmf.kernels.balls import project_simplex
 from smrmf.kernels.row_sparse import shrink_rows
+from smrmf.kernels.simplex import latent_kernel_lists
 from smrmf.metrics import clustering_accuracy
 from smrmf.reproduce.printed import TWELVE_SETS, load_printed
 

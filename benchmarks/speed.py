@@ -21,7 +21,7 @@ from sklearn.datasets import make_blobs
 from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import thread_pool
 from smrmf.datasets import load
-from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.graph.neighbors import nearest_neighbors
 
 
 def seconds(work: Callable[[], object]) -> float:

@@ -9,9 +9,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from smrmf._parallel import SERIAL, thread_pool
-from smrmf.factorization._a2dm2 import a2dm2
+from smrmf.factorization._row_sparse import a2dm2
 from smrmf.kernels._balls import L1InfBall, L12Ball, Sum, WholeSpace
-from smrmf.kernels.projections import project_l1inf_ball, project_l12_ball
+from smrmf.kernels.balls import project_l1inf_ball, project_l12_ball
 
 DELTA = 0.01
 N = 30

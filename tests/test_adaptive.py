@@ -21,9 +21,8 @@ from test_estimators import Recorder
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
-from smrmf.factorization._affinity import AdaptiveAffinity, ClosedFormAffinity
+from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
 from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
-from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.factorization._loop import (
     least_squares_basis,
     update_error,
@@ -31,7 +30,8 @@ from smrmf.factorization._loop import (
     update_nonnegative,
 )
 from smrmf.factorization.amrmf import AMRMF
-from smrmf.kernels.graphs import Laplacian, nearest_neighbors
+from smrmf.graph.exemplars import Neighborhoods
+from smrmf.graph.neighbors import Laplacian, nearest_neighbors
 
 N, K, C = 60, 6, 3
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._affinity import ClosedFormAffinity
+from smrmf.factorization._closed_form import ClosedFormAffinity
 from smrmf.factorization._dissimilarity import (
     EuclideanDissimilarity,
     KernelDissimilarity,
@@ -19,9 +19,9 @@ from smrmf.factorization._dissimilarity import (
     Points,
     RoughnessDissimilarity,
 )
-from smrmf.factorization._exemplars import Neighborhoods
-from smrmf.kernels.columns import solve_column
-from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.graph.exemplars import Neighborhoods
+from smrmf.graph.neighbors import nearest_neighbors
+from smrmf.kernels.simplex import solve_column
 
 N, K = 70, 5
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from smrmf.kernels.columns import (
+from smrmf.kernels.simplex import (
     gather_kernel_lists,
     gather_roughness_lists,
     keep_largest,

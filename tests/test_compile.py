@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from smrmf._compile import Kernel, kernel
-from smrmf.kernels import columns, distances, graphs, projections, prox, row_sparse
+from smrmf._numba import Kernel, kernel
+from smrmf.graph import neighbors
+from smrmf.kernels import balls, distances, prox, row_sparse, simplex
 
 OFFSET = 10.0
 
@@ -44,7 +45,7 @@ def test_import_does_not_load_numba():
 
 def test_first_call_loads_numba():
     code = (
-        "import sys, numpy as np; from smrmf.kernels.projections import project_simplex;"
+        "import sys, numpy as np; from smrmf.kernels.balls import project_simplex;"
         "project_simplex(np.zeros((1, 2))); print('numba' in sys.modules)"
     )
     assert in_a_new_process(code).strip() == "True"
@@ -81,7 +82,7 @@ def test_compiled_kernel_handles_nan_and_infinity():
     assert triple(-np.inf) == -np.inf
 
 
-@pytest.mark.parametrize("module", [columns, distances, graphs, projections, prox, row_sparse])
+@pytest.mark.parametrize("module", [balls, distances, neighbors, prox, row_sparse, simplex])
 def test_every_kernel_of_the_library_says_what_it_does(module):
     kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
     assert kernels

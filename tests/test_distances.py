@@ -11,6 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from smrmf._parallel import thread_pool
+from smrmf.graph.neighbors import latent_kth_squared
 from smrmf.kernels.distances import (
     adaptive_gaussian,
     neighbor_bandwidth,
@@ -19,7 +20,6 @@ from smrmf.kernels.distances import (
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
-from smrmf.kernels.graphs import latent_kth_squared
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

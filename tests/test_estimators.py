@@ -19,7 +19,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from smrmf import RMNMF, SMRMF, FastSMRMF, _parallel
-from smrmf.factorization._labels import consecutive_labels
+from smrmf.factorization._results import consecutive_labels
 from smrmf.metrics import clustering_accuracy
 
 KINDS = [FastSMRMF, RMNMF, SMRMF]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from smrmf import SMRMF, FastSMRMF
-from smrmf.factorization._exemplars import (
+from smrmf.graph.exemplars import (
     Neighborhoods,
     best_first,
     cluster_quotas,

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from smrmf._parallel import thread_pool
-from smrmf.kernels.graphs import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
+from smrmf.graph.neighbors import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 SEEDS = st.integers(0, 2**32 - 1)

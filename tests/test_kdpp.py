@@ -15,8 +15,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from smrmf import _parallel, _validation
 from smrmf._parallel import SERIAL, SERIAL_LIBRARIES
-from smrmf.kernels.axes import gram, principal_axes, unit_rows
 from smrmf.kernels.determinantal import draw_rows, draw_values, log_elementary, random_complement
+from smrmf.kernels.principal_axes import gram, principal_axes, unit_rows
 from smrmf.selection.kdpp import KDPP, _basis, _similarities
 
 rng = np.random.default_rng(5)

@@ -12,7 +12,7 @@ from sklearn.datasets import make_blobs
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._affinity import FixedAffinity
+from smrmf.factorization._closed_form import FixedAffinity
 from smrmf.factorization._loop import (
     Status,
     factorize,
@@ -22,7 +22,7 @@ from smrmf.factorization._loop import (
     update_nonnegative,
 )
 from smrmf.factorization._reduce import reduce_features
-from smrmf.kernels.graphs import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
+from smrmf.graph.neighbors import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
 
 N_CLUSTERS = 3
 

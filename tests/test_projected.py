@@ -40,7 +40,7 @@ from smrmf.factorization._projected import (
 from smrmf.factorization._reduce import HELD, leading_axes
 from smrmf.factorization._start import simplex_graph
 from smrmf.factorization.apmf import APMF
-from smrmf.kernels.graphs import Laplacian, nearest_neighbors, symmetrize
+from smrmf.graph.neighbors import Laplacian, nearest_neighbors, symmetrize
 from smrmf.kernels.weighted_simplex import solve_weighted_rows
 
 MAY_BE_EMPTY = pytest.mark.filterwarnings("ignore:.*clusters came out empty")

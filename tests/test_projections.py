@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from plain_projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
-from smrmf.kernels.projections import (
+from smrmf.kernels.balls import (
     SAMPLE_STRIDE,
     l1inf_levels,
     l12_factors,

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
-from smrmf.kernels.projections import project_rows_in_place
+from smrmf.kernels.balls import project_rows_in_place
 from smrmf.kernels.row_sparse import (
     accept_rows,
     c_rows,

@@ -11,15 +11,15 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF
 from smrmf._parallel import SERIAL
-from smrmf._spectral import _smoothest, by_size
-from smrmf.factorization._problem import EXPLORE, REFINE, Weights, is_clustering
+from smrmf.factorization._points import EXPLORE, REFINE, Weights, is_clustering
 from smrmf.factorization._start import (
     DIFFUSION_STEPS,
     indicator,
     simplex_graph,
     spectral_labels,
 )
-from smrmf.kernels.graphs import nearest_neighbors, symmetrize
+from smrmf.graph.neighbors import nearest_neighbors, symmetrize
+from smrmf.graph.spectral import _smoothest, by_size
 from smrmf.kernels.nonnegative_svd import nndsvd
 
 

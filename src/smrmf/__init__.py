@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from smrmf import metrics
-    from smrmf.cluster import ESC
     from smrmf.factorization import (
         AMRMF,
         APMF,
@@ -17,12 +16,11 @@ if TYPE_CHECKING:
         NMFClustering,
         SelectiveRMNMF,
     )
-    from smrmf.selection import DS3, IPM, KDPP
+    from smrmf.selection import DS3, ESC, IPM, KDPP
 
 __version__ = "0.1.0"
 
 _HOMES = {
-    "smrmf.cluster": ("ESC",),
     "smrmf.factorization": (
         "AMRMF",
         "APMF",
@@ -34,7 +32,7 @@ _HOMES = {
         "SMRMF",
         "SelectiveRMNMF",
     ),
-    "smrmf.selection": ("DS3", "IPM", "KDPP"),
+    "smrmf.selection": ("DS3", "ESC", "IPM", "KDPP"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length
 
-from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.graph.neighbors import nearest_neighbors
 
 
 def clustering_accuracy(labels_true: np.ndarray, labels_pred: np.ndarray) -> float:

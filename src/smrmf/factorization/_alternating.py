@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
-from smrmf.kernels.axes import times
+from smrmf.kernels.principal_axes import times
 from smrmf.kernels.semi_nonnegative import multiply_rows
 
 # Denominators of multiplicative updates, for data of unit size.

@@ -15,13 +15,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.kernels.columns import (
-    gather_kernel_lists,
-    gather_roughness_lists,
-    latent_kernel_lists,
-    latent_roughness_lists,
-    latent_squared_lists,
-)
+from smrmf.graph.neighbors import Neighbors, latent_kth_squared, typical_point
 from smrmf.kernels.distances import (
     neighbor_bandwidth,
     refine_small,
@@ -29,8 +23,14 @@ from smrmf.kernels.distances import (
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
-from smrmf.kernels.graphs import Neighbors, latent_kth_squared, typical_point
 from smrmf.kernels.row_sparse import add_kernel_tiles
+from smrmf.kernels.simplex import (
+    gather_kernel_lists,
+    gather_roughness_lists,
+    latent_kernel_lists,
+    latent_roughness_lists,
+    latent_squared_lists,
+)
 
 # Edge of a square tile of n x n work: two of them and their inner products stay in cache.
 TILE = 256

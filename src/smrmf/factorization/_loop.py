@@ -4,7 +4,7 @@
 
 is split as E = X - G F, H = G >= 0 and solved by exact updates of one variable at a time. Points are
 rows: X is n x m, G and H n x c, F c x m. Where the graph comes from is the affinity's business
-(:mod:`smrmf.factorization._affinity`); nothing here knows which variant runs.
+(:mod:`smrmf.factorization._closed_form`); nothing here knows which variant runs.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import BLOCK_ENTRIES, SERIAL, Pool, row_blocks
-from smrmf.factorization._affinity import AbstractAffinity
-from smrmf.kernels.graphs import Laplacian
+from smrmf.factorization._closed_form import AbstractAffinity
+from smrmf.graph.neighbors import Laplacian
 from smrmf.kernels.prox import ascend_multiplier_rows, procrustes, shrink_residual_rows
 
 # Beyond this the multipliers' increments drown in rounding (paper note 9).

@@ -15,14 +15,14 @@ from sklearn.utils import check_random_state
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
 from smrmf._validation import ARRAY, Number, Rule, Word, as_dense, tame
-from smrmf.factorization._affinity import AbstractAffinity
-from smrmf.factorization._base import Factorization
-from smrmf.factorization._exemplars import rank_exemplars
-from smrmf.factorization._labels import consecutive_labels, warn_of_empty_clusters
+from smrmf.factorization._closed_form import AbstractAffinity
 from smrmf.factorization._loop import Progress, Solution, Status, factorize
-from smrmf.factorization._problem import Problem, Sizes, Weights, check_init, start_indicator
+from smrmf.factorization._new_points import Factorization
+from smrmf.factorization._points import Problem, Sizes, Weights, check_init, start_indicator
 from smrmf.factorization._reduce import Reduced, reduce_features
-from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.factorization._results import consecutive_labels, warn_of_empty_clusters
+from smrmf.graph.exemplars import rank_exemplars
+from smrmf.graph.neighbors import nearest_neighbors
 from smrmf.sharing import remember
 
 AUTO = Word(("auto",))

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf.factorization._start import simplex_graph
-from smrmf.kernels.graphs import Neighbors, nearest_neighbors, neighbor_graph
+from smrmf.graph.neighbors import Neighbors, nearest_neighbors, neighbor_graph
 
 
 def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:

@@ -17,9 +17,9 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.factorization._affinity import AbstractAffinity
+from smrmf.factorization._closed_form import AbstractAffinity
+from smrmf.graph.neighbors import Laplacian
 from smrmf.kernels.distances import squared_distances
-from smrmf.kernels.graphs import Laplacian
 from smrmf.kernels.prox import procrustes
 from smrmf.kernels.weighted_simplex import solve_weighted_rows
 

@@ -14,9 +14,9 @@ from smrmf.factorization._dissimilarity import (
     KernelDissimilarity,
     Points,
 )
-from smrmf.factorization._problem import Problem, Weights
+from smrmf.factorization._points import Problem, Weights
+from smrmf.graph.neighbors import neighbor_graph
 from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
-from smrmf.kernels.graphs import neighbor_graph
 
 BANDWIDTHS = Word(("distance", "squared-distance"))
 DISSIMILARITIES = Word(("kernel", "euclidean", "sqeuclidean"))

@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
-from smrmf._spectral import graph_labels
-from smrmf.kernels.columns import neighbor_smoothness, solve_columns
-from smrmf.kernels.graphs import Neighbors, neighbor_graph, symmetrize
+from smrmf.graph.neighbors import Neighbors, neighbor_graph, symmetrize
+from smrmf.graph.spectral import graph_labels
+from smrmf.kernels.simplex import neighbor_smoothness, solve_columns
 
 # Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
 # least smooth ones, which are mostly noise, count least. Two to ten make no difference to speak of.

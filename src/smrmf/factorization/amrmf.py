@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import Number, Rule
-from smrmf.factorization._affinity import AbstractAffinity, AdaptiveAffinity, ClosedFormAffinity
+from smrmf.factorization._closed_form import AbstractAffinity, AdaptiveAffinity, ClosedFormAffinity
 from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
 from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Weights
+from smrmf.factorization._points import Problem, Weights
 from smrmf.factorization._recipes import PAPER_SETTINGS
 
 

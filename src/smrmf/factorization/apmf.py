@@ -10,14 +10,14 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import Number, ParameterError, Rule, check_memory
-from smrmf.factorization._affinity import AbstractAffinity
+from smrmf.factorization._closed_form import AbstractAffinity
 from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes, Weights
+from smrmf.factorization._points import Problem, Sizes, Weights
 from smrmf.factorization._projected import ProjectedAffinity, graph_scatter, smallest_axes
 from smrmf.factorization._recipes import PAPER_SETTINGS
 from smrmf.factorization._reduce import Reduced, leading_axes
 from smrmf.factorization._start import simplex_graph
-from smrmf.kernels.graphs import symmetrize
+from smrmf.graph.neighbors import symmetrize
 
 
 class APMF(ManifoldFactorization):

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
-from smrmf._spectral import kmeans_labels
 from smrmf._validation import (
     Number,
     ParameterError,
@@ -32,10 +31,11 @@ from smrmf.factorization._alternating import (
     squared_norm_of,
     warn_unless_converged,
 )
-from smrmf.factorization._base import Factorization
-from smrmf.factorization._labels import warn_of_empty_clusters
-from smrmf.factorization._problem import DEFAULT_NEIGHBORS
+from smrmf.factorization._new_points import Factorization
+from smrmf.factorization._points import DEFAULT_NEIGHBORS
 from smrmf.factorization._reduce import reduce_features
+from smrmf.factorization._results import warn_of_empty_clusters
+from smrmf.graph.spectral import kmeans_labels
 from smrmf.sharing import remember
 
 # A positive vector must not vanish where the leading singular vector does.

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import Number, Rule
-from smrmf.factorization._affinity import AbstractAffinity, ClosedFormAffinity
+from smrmf.factorization._closed_form import AbstractAffinity, ClosedFormAffinity
 from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Weights
+from smrmf.factorization._points import Problem, Weights
 from smrmf.factorization._recipes import (
     BANDWIDTHS,
     DISSIMILARITIES,

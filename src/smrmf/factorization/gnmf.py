@@ -22,15 +22,15 @@ from smrmf.factorization._alternating import (
     unit_components,
     warn_unless_converged,
 )
-from smrmf.factorization._base import Factorization
-from smrmf.factorization._labels import (
+from smrmf.factorization._new_points import Factorization
+from smrmf.factorization._points import Sizes
+from smrmf.factorization._results import (
     LABEL_RULES,
     check_nonnegative,
     label_rows,
     warn_of_empty_clusters,
 )
-from smrmf.factorization._problem import Sizes
-from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
+from smrmf.graph.neighbors import nearest_neighbors, neighbor_graph
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.sharing import remember
 

@@ -13,14 +13,14 @@ from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
 from smrmf._validation import NOTHING, ParameterError, Rule, Word, check_n_clusters, over, tame
 from smrmf.factorization._alternating import squared_norm_of, unit_components
-from smrmf.factorization._base import Factorization
-from smrmf.factorization._labels import (
+from smrmf.factorization._new_points import Factorization
+from smrmf.factorization._points import DEFAULT_NEIGHBORS
+from smrmf.factorization._results import (
     LABEL_RULES,
     check_nonnegative,
     label_rows,
     warn_of_empty_clusters,
 )
-from smrmf.factorization._problem import DEFAULT_NEIGHBORS
 
 
 class NMFClustering(Factorization):

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import Rule
-from smrmf.factorization._affinity import AbstractAffinity, FixedAffinity
+from smrmf.factorization._closed_form import AbstractAffinity, FixedAffinity
 from smrmf.factorization._manifold import ManifoldFactorization
-from smrmf.factorization._problem import Problem, Weights
+from smrmf.factorization._points import Problem, Weights
 from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS, heat_graph
-from smrmf.kernels.graphs import symmetrize
+from smrmf.graph.neighbors import symmetrize
 
 
 class RMNMF(ManifoldFactorization):

@@ -10,11 +10,11 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from smrmf._validation import NOTHING, ParameterError, Rule, Thing
-from smrmf.factorization._affinity import AbstractAffinity, FixedAffinity
+from smrmf.factorization._closed_form import AbstractAffinity, FixedAffinity
 from smrmf.factorization._manifold import ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes, Weights
+from smrmf.factorization._points import Problem, Sizes, Weights
 from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS, heat_graph
-from smrmf.kernels.graphs import symmetrize
+from smrmf.graph.neighbors import symmetrize
 from smrmf.selection.ipm import IPM
 
 

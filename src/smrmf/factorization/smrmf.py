@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import NOTHING, Number, ParameterError, Rule, Word, check_memory
-from smrmf.factorization._affinity import AbstractAffinity, RowSparseAffinity
+from smrmf.factorization._closed_form import AbstractAffinity, RowSparseAffinity
 from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._problem import Problem, Sizes, Weights
+from smrmf.factorization._points import Problem, Sizes, Weights
 from smrmf.factorization._recipes import (
     BANDWIDTHS,
     DISSIMILARITIES,

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf.kernels.projections import l1inf_levels, l1inf_penalty_levels, l12_factors, l12_penalty_factors
+from smrmf.kernels.balls import l1inf_levels, l1inf_penalty_levels, l12_factors, l12_penalty_factors
 
 
 class Shrinkage(NamedTuple):

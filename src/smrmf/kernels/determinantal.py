@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf.kernels.axes import outside, times
 from smrmf.kernels.distances import squared_norms
+from smrmf.kernels.principal_axes import outside, times
 
 # A row of which less than this share is outside the span of the rows drawn is one of them.
 SAME_ROW = 1e-8

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 
 # A row whose squared distance from the span of others in the support is less counts as dependent on
 # them. Its pivot is raised to this, well above the rounding of what other pivots of this size divide.

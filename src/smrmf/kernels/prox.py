@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.linalg
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 
 # The Gram route squares the condition number; beyond this the thin SVD takes over.
 SAFE_GRAM_RATIO = 1e-4

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
-from smrmf.kernels.columns import kernel_entry
-from smrmf.kernels.projections import project_in_place
+from smrmf._numba import kernel
+from smrmf.kernels.balls import project_in_place
+from smrmf.kernels.simplex import kernel_entry
 
 
 @kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 
 
 @kernel

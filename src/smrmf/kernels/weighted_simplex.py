@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 
 # Duplicates have no distance at all: this share of the mean one keeps their weight finite.
 SMALLEST_SHARE = 1e-12

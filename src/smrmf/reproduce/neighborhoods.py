@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf.graph.neighbors import nearest_neighbors
 from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
-from smrmf.kernels.graphs import nearest_neighbors
 
 
 def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, float | None]:

@@ -13,8 +13,8 @@ from sklearn.utils import Tags
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
 from smrmf._validation import Rule, Word, check_memory, count_exemplars
-from smrmf.kernels.axes import Axes, outside, principal_axes, relative, times, unit_rows
 from smrmf.kernels.distances import squared_norms
+from smrmf.kernels.principal_axes import Axes, outside, principal_axes, relative, times, unit_rows
 from smrmf.selection._base import Selector
 
 # What is left of a squared length below this share of the whole is rounding.

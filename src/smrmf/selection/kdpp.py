@@ -13,9 +13,9 @@ from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool
 from smrmf._ranking import best_first
 from smrmf._validation import Number, ParameterError, Rule, Word, check_memory, count_exemplars
-from smrmf.kernels.axes import Axes, eigenpairs, gram, principal_axes, times, unit_rows
 from smrmf.kernels.determinantal import draw_rows, draw_values, log_elementary, random_complement
 from smrmf.kernels.distances import squared_norms
+from smrmf.kernels.principal_axes import Axes, eigenpairs, gram, principal_axes, times, unit_rows
 from smrmf.selection._base import Selector
 
 # What "auto" adds to the diagonal, as a share of its mean, where the rank is too small.

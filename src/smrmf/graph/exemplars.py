@@ -13,8 +13,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._ranking import best_first, tie_resolution
-from smrmf.kernels.columns import gather_columns, keep_largest, positive_columns
-from smrmf.kernels.graphs import neighbor_graph, symmetrize
+from smrmf.graph.neighbors import neighbor_graph, symmetrize
+from smrmf.kernels.simplex import gather_columns, keep_largest, positive_columns
 
 Rule = Literal["mass", "norm"]
 Matrix = Any  # a dense array or a CSR matrix

@@ -21,14 +21,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.factorization._a2dm2 import a2dm2, central_point
 from smrmf.factorization._candidates import CandidateLists
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
-from smrmf.factorization._exemplars import Neighborhoods
+from smrmf.factorization._row_sparse import a2dm2, central_point
+from smrmf.graph.exemplars import Neighborhoods
 from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
-from smrmf.kernels.columns import columns_value, neighbor_smoothness, solve_columns
-from smrmf.kernels.projections import project_rows_in_place
+from smrmf.kernels.balls import project_rows_in_place
 from smrmf.kernels.row_sparse import c_rows, z_target_rows
+from smrmf.kernels.simplex import columns_value, neighbor_smoothness, solve_columns
 from smrmf.sharing import remember
 
 

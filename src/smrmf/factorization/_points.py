@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf._spectral import kmeans_labels
 from smrmf._validation import ParameterError, check_n_clusters, check_n_neighbors, count_exemplars
-from smrmf.factorization._exemplars import Neighborhoods
 from smrmf.factorization._loop import least_squares_basis
 from smrmf.factorization._start import indicator, spectral_labels
-from smrmf.kernels.graphs import Neighbors
+from smrmf.graph.exemplars import Neighborhoods
+from smrmf.graph.neighbors import Neighbors
+from smrmf.graph.spectral import kmeans_labels
 from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.sharing import remember
 

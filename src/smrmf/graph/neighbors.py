@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf.kernels.distances import pair_squared_distances, squared_norms
 

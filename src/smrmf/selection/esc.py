@@ -14,7 +14,6 @@ from sklearn.utils import Tags, check_random_state
 
 from smrmf._estimator import RULES, Watch
 from smrmf._parallel import Pool, row_blocks
-from smrmf._spectral import graph_labels
 from smrmf._validation import (
     Number,
     Rule,
@@ -23,10 +22,11 @@ from smrmf._validation import (
     check_n_neighbors,
     count_exemplars,
 )
-from smrmf.kernels.axes import times, unit_rows
+from smrmf.graph.neighbors import nearest_neighbors, neighbor_graph
+from smrmf.graph.spectral import graph_labels
 from smrmf.kernels.distances import squared_norms
-from smrmf.kernels.graphs import nearest_neighbors, neighbor_graph
 from smrmf.kernels.lasso import raise_bar, solve_rows
+from smrmf.kernels.principal_axes import times, unit_rows
 from smrmf.selection._base import Selector
 
 DEFAULT_NEIGHBORS = 3

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool
-from smrmf.kernels.graphs import nearest_neighbors
+from smrmf.graph.neighbors import nearest_neighbors
 
 KMEANS_STARTS = 10
 

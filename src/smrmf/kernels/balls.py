@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
+from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 
 MAX_NEWTON_STEPS = 100

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from smrmf._compile import kernel
-from smrmf.kernels.projections import simplex_threshold
+from smrmf._numba import kernel
+from smrmf.kernels.balls import simplex_threshold
 
 
 def neighbor_smoothness(sorted_dissimilarity, n_neighbors):

@@ -7,8 +7,8 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from smrmf._spectral import kmeans_labels
 from smrmf._validation import Word
+from smrmf.graph.spectral import kmeans_labels
 
 LABEL_RULES = Word(("argmax", "kmeans"))
 
