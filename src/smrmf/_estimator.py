@@ -1,65 +1,63 @@
-"""How every estimator fits: check at the door, solve, and leave a mark only when all is done."""
+"""How every estimator fits: check at the door, solve, warn, and set all attributes once all is done."""
 
 from __future__ import annotations
 
+import os
+import sys
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, clone
+import sklearn
+from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils.validation import validate_data
 
 from smrmf._parallel import Pool, thread_pool
-from smrmf._validation import (
-    NOTHING,
-    RANDOM_STATE,
-    Number,
-    Rule,
-    check_parameters,
-    finite_array,
-)
+from smrmf._validation import Constraints, check_parameters, finite_array
 
-RULES: dict[str, Iterable[Rule]] = {
-    "n_clusters": (Number(1, integer=True),),
-    "exemplars": (Number(1, integer=True), Number(0, 1, above=True)),
-    "max_iter": (Number(1, 10**9, integer=True),),
-    "tol": (Number(0),),
-    "random_state": (RANDOM_STATE, Number(0, 2**32 - 1, integer=True)),
-    "n_jobs": (NOTHING, Number(1, integer=True), Number(high=-1, integer=True)),
-}
+# Frames below these folders are not the caller's.
+_LIBRARIES = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, sklearn.__file__))
 
 
-class Watch:
+class Fitted(NamedTuple):
+    """What a solver returns: attributes by their public names, and warnings for the caller."""
+
+    attributes: dict[str, Any]
+    warnings: list[tuple[str, type[Warning]]]
+
+
+class FitReporter:
     """Tell the callbacks of every step of a fit; they may ask to stop."""
 
-    def __init__(self, estimator: AbstractEstimator, context: Any, X: Any) -> None:
+    def __init__(self, estimator: AbstractEstimator, context: Any, X: Any, features: dict[str, Any]) -> None:
         self._estimator = estimator
         self._context = context
         self._X = X
-        self._about_input = _about_input(estimator, X)
+        self._features = features
 
     def __call__(self, metadata: dict[str, Any], attributes: Callable[[], dict[str, Any]]) -> bool:
-        """Report a step: ``attributes`` makes the fitted attributes as of now, if anyone wants them."""
+        """Report a step; ``attributes`` makes the fitted attributes as of now, if they are asked for."""
         task = self._context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
         return task.call_on_fit_task_end(
             estimator=self._estimator,
             X=self._X,
             metadata=metadata,
-            reconstruction_attributes=lambda: attributes() | self._about_input,
+            reconstruction_attributes=lambda: attributes() | self._features,
         )
 
 
 class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     """The fit that all estimators share; a subclass prepares and solves its problem.
 
-    ``_rules`` says what each parameter may be.
+    ``_constraints`` says what parameters may be that the common table does not have, or has otherwise.
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]]
+    _constraints: ClassVar[Constraints] = {}
     n_jobs: int | None
 
     @abstractmethod
@@ -67,12 +65,12 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         """Return the problem to solve; refuse what does not fit, before any work is done."""
 
     @abstractmethod
-    def _n_steps(self, problem: Any) -> int:
+    def _n_steps(self, given: Any) -> int:
         """Return how many steps the solution takes at most."""
 
     @abstractmethod
-    def _solve(self, problem: Any, pool: Pool, watch: Watch) -> dict[str, Any]:
-        """Return the fitted attributes."""
+    def _solve(self, given: Any, pool: Pool, report: FitReporter) -> Fitted:
+        """Solve what was prepared."""
 
     @with_callbacks
     def fit(self, X: Any, y: None = None) -> Self:
@@ -90,23 +88,38 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         self
             The fitted estimator.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._rules)
-        # A copy of its own: what is kept of the data must stay as it is now.
-        problem = self._prepare(finite_array(self, X, copy=True))
-        context = self._init_callback_context(max_subtasks=self._n_steps(problem))
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        # A copy of its own: what is kept of the data must not change with the caller's array.
+        checked = finite_array(self, X, copy=True)
+        features = feature_attributes(X)
+        given = self._prepare(checked)
+        context = self._init_callback_context(max_subtasks=self._n_steps(given))
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:
-            fitted = self._solve(problem, pool, Watch(self, context, X))
-        # Only a finished fit leaves its mark; a refused or interrupted one leaves the old one.
-        validate_data(self, X, skip_check_array=True, reset=True)
-        for name, value in fitted.items():
-            setattr(self, name, value)
+            fitted = self._solve(given, pool, FitReporter(self, context, X, features))
+        for message, category in fitted.warnings:
+            warnings.warn(message, category, stacklevel=callers_stack_level())
+        # One step, at the end: a fit that is refused or interrupted leaves the earlier one as it is.
+        earlier = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        self.__dict__ = earlier | fitted.attributes | features
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
 
-def _about_input(estimator: AbstractEstimator, X: Any) -> dict[str, Any]:
-    """Return the attributes that a fit on X sets about its features."""
-    probe = clone(estimator)
-    validate_data(probe, X, skip_check_array=True, reset=True)
-    return {k: v for k, v in vars(probe).items() if k in ("feature_names_in_", "n_features_in_")}
+def feature_attributes(X: Any) -> dict[str, Any]:
+    """Return ``n_features_in_``, and ``feature_names_in_`` if all names are strings."""
+    bare = BaseEstimator()
+    validate_data(bare, X, skip_check_array=True, reset=True)
+    return vars(bare)
+
+
+def callers_stack_level() -> int:
+    """Return the stack level at which a warning points to the code that uses the library.
+
+    ``fit`` may be called by ``fit_predict``, by a decorator or by a pipeline: frames of this library and of
+    scikit-learn do not count.
+    """
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+        level, frame = level + 1, frame.f_back
+    return level

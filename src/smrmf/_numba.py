@@ -20,7 +20,7 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 _lock = threading.RLock()
 
 
-class Kernel:
+class CompiledKernel:
     """A function that numba compiles when it is first called."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -41,29 +41,31 @@ class Kernel:
             if self._dispatcher is None:
                 from numba import njit
 
-                # numba finds callees among the globals, where it must meet compiled functions.
-                namespace = {
-                    name: value.compile() if isinstance(value, Kernel) and value is not self else value
-                    for name, value in self._globals_in_use().items()
-                }
-                source = FunctionType(
-                    self.function.__code__,
-                    namespace,
-                    self.function.__name__,
-                    self.function.__defaults__,
-                )
-                source.__module__ = self.function.__module__
-                # numba's cache watches a kernel's own file only. Its name carries what it calls, so
-                # that code compiled from an older callee is never used.
-                source.__qualname__ = f"{self.function.__qualname__}-{self.fingerprint()}"
-                self._dispatcher = njit(nogil=True, cache=True, fastmath=FASTMATH)(source)
+                self._dispatcher = njit(nogil=True, cache=True, fastmath=FASTMATH)(self._source())
             return self._dispatcher
+
+    def _source(self) -> FunctionType:
+        """Return a copy of the function for numba, which needs two things the original cannot have.
+
+        Its globals must name compiled functions, where those of the module name kernels not yet compiled.
+        And as numba's cache on disk only watches the file of a function itself, the copy carries the
+        fingerprint of all it calls in its name: code compiled from an older callee is never used.
+        """
+        original = self.function
+        namespace = {
+            name: value.compile() if isinstance(value, CompiledKernel) and value is not self else value
+            for name, value in self._globals_in_use().items()
+        }
+        copy = FunctionType(original.__code__, namespace, original.__name__, original.__defaults__)
+        copy.__module__ = original.__module__
+        copy.__qualname__ = f"{original.__qualname__}-{self.fingerprint()}"
+        return copy
 
     def fingerprint(self) -> str:
         """Return a short hash of this kernel's code and of all it calls."""
         code = self.function.__code__
         uses = sorted(self._globals_in_use().items())
-        callees = [value.fingerprint() for _, value in uses if isinstance(value, Kernel)]
+        callees = [value.fingerprint() for _, value in uses if isinstance(value, CompiledKernel)]
         constants = [repr(value) for _, value in uses if isinstance(value, int | float)]
         text = repr((code.co_code, code.co_consts, code.co_names, callees, constants))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
@@ -74,6 +76,6 @@ class Kernel:
         return {name: everything[name] for name in used if name in everything}
 
 
-def kernel(function: Callable[..., Any]) -> Kernel:
+def kernel(function: Callable[..., Any]) -> CompiledKernel:
     """Mark a function as a kernel: compiled by numba on its first call."""
-    return Kernel(function)
+    return CompiledKernel(function)

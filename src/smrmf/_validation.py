@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numbers
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ class ParameterError(ValueError, TypeError):
 
 
 @dataclass(frozen=True)
-class Number:
+class Interval:
     """A finite number within limits; ``above`` leaves its lower limit out."""
 
     low: float | None = None
@@ -54,47 +54,77 @@ class Number:
         return " ".join([noun, " and ".join(limits)]).strip()
 
 
-@dataclass(frozen=True)
-class Word:
+class OneOf:
     """One of some words."""
 
-    options: tuple[str, ...]
+    def __init__(self, *words: str) -> None:
+        self.words = words
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is one of the words."""
-        return isinstance(value, str) and value in self.options
+        return isinstance(value, str) and value in self.words
 
     def __str__(self) -> str:
-        return " or ".join(repr(option) for option in self.options)
+        return " or ".join(repr(word) for word in self.words)
 
 
-@dataclass(frozen=True)
-class Thing:
+class InstanceOf:
     """An instance of some types, described in words."""
 
-    types: tuple[type, ...]
-    words: str
+    def __init__(self, description: str, *types: type) -> None:
+        self.description = description
+        self.types = types
 
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is an instance."""
         return isinstance(value, self.types)
 
     def __str__(self) -> str:
-        return self.words
+        return self.description
 
 
-Rule = Number | Word | Thing
-ARRAY = Thing((np.ndarray,), "an array")
-NOTHING = Thing((type(None),), "None")
-RANDOM_STATE = Thing((type(None), np.random.RandomState), "None, a RandomState")
+Constraint = Interval | OneOf | InstanceOf
+Constraints = Mapping[str, tuple[Constraint, ...]]
+
+COUNT = Interval(1, integer=True)
+SHARE = Interval(0, 1, above=True)
+AUTO = OneOf("auto")
+NONE = InstanceOf("None", type(None))
+
+# What a parameter of this name may be in every estimator that does not say otherwise.
+CONSTRAINTS: Constraints = {
+    "n_clusters": (COUNT,),
+    "exemplars": (COUNT, SHARE),
+    "exemplar_rule": (OneOf("mass", "norm"),),
+    "n_neighbors": (COUNT, OneOf("auto", "sqrt")),
+    "neighborhoods": (OneOf("affinity", "input"),),
+    "dissimilarity": (OneOf("kernel", "euclidean", "sqeuclidean"),),
+    "bandwidth": (OneOf("distance", "squared-distance"),),
+    "manifold_weight": (Interval(0), AUTO),
+    "selection_weight": (Interval(1e-100), AUTO),
+    "init": (OneOf("spectral", "nndsvd", "kmeans"), InstanceOf("an array", np.ndarray)),
+    "labels": (OneOf("argmax", "kmeans"),),
+    "penalty": (Interval(0, above=True), AUTO),
+    "penalty_growth": (Interval(1),),
+    "max_iter": (Interval(1, 10**9, integer=True),),
+    "tol": (Interval(0),),
+    "freeze_tol": (Interval(0),),
+    "random_state": (
+        InstanceOf("None, a RandomState", type(None), np.random.RandomState),
+        Interval(0, 2**32 - 1, integer=True),
+    ),
+    "n_jobs": (NONE, COUNT, Interval(high=-1, integer=True)),
+}
 
 
-def check_parameters(owner: str, values: Mapping[str, Any], rules: Mapping[str, Iterable[Rule]]) -> None:
-    """Refuse the first parameter that none of its rules accepts."""
-    for name, allowed in rules.items():
-        value = values[name]
-        if not any(rule.accepts(value) for rule in allowed):
-            wanted = " or ".join(str(rule) for rule in allowed)
+def check_parameters(owner: str, values: Mapping[str, Any], own: Constraints) -> None:
+    """Refuse the first parameter that none of its constraints accepts; ``own`` ones come before the table."""
+    constraints = {**CONSTRAINTS, **own}
+    for name, value in values.items():
+        if name not in constraints:
+            raise TypeError(f"{owner} has a parameter {name!r} without a constraint: add it to _constraints.")
+        if not any(constraint.accepts(value) for constraint in constraints[name]):
+            wanted = " or ".join(str(constraint) for constraint in constraints[name])
             raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
 
 
@@ -195,18 +225,10 @@ def as_dense(name: str, X: Any, n_arrays: int) -> np.ndarray:
     return X.toarray()
 
 
-def tame(X: Any) -> tuple[Any, float]:
-    """Divide by a power of two where squares of the data would overflow or vanish."""
-    largest = float(abs(X).max()) if X.size else 1.0
-    limit = np.finfo(X.dtype).max ** 0.25
-    if largest == 0 or 1 / limit < largest < limit:
-        return X, 1.0
-    magnitude = 2.0 ** np.floor(np.log2(largest))
-    return over(X, magnitude), magnitude
-
-
-def over(X: Any, divisor: float) -> Any:
-    """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
-    if not sp.issparse(X):
-        return X / X.dtype.type(divisor)
-    return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)
+def check_nonnegative(name: str, smallest: float) -> None:
+    """Refuse negative data."""
+    if smallest < 0:
+        raise ValueError(
+            f"Negative values in data passed to {name}: the smallest is {smallest:g}, but it must be at "
+            "least 0; scale the features to [0, 1], or use FastSMRMF, which takes any sign."
+        )

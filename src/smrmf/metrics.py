@@ -7,7 +7,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length
 
-from smrmf.graph.neighbors import nearest_neighbors
+from smrmf.graph.neighbors import find_neighbors
 
 
 def clustering_accuracy(labels_true: np.ndarray, labels_pred: np.ndarray) -> float:
@@ -42,5 +42,5 @@ def bad_neighbor_share(X: np.ndarray, labels_true: np.ndarray, n_neighbors: int 
     k = int(np.sqrt(len(X))) if n_neighbors is None else n_neighbors
     if not 1 <= k < len(X):
         raise ValueError(f"n_neighbors={k} must be at least 1 and less than n_samples={len(X)}.")
-    indices = nearest_neighbors(X, k).indices
+    indices = find_neighbors(X, k).indices
     return (labels[indices] != labels[:, None]).mean(axis=1)

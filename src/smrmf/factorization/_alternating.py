@@ -6,7 +6,6 @@ to guard: the loop ends when the objective settles.
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -15,10 +14,10 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
-from smrmf.kernels.principal_axes import times
+from smrmf.factorization._results import Warnings, convergence_warnings
+from smrmf.kernels.scaling import matmul
 from smrmf.kernels.semi_nonnegative import multiply_rows
 
 # Denominators of multiplicative updates, for data of unit size.
@@ -62,13 +61,14 @@ class AbstractAlternation(ABC):
         # Blocks of many more rows than columns of G: each leaves a product behind.
         width = max(1, min(X.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
         blocks = row_blocks(len(X), width)
-        wide = np.float64
-        parts = self.pool.map(lambda b: (G[b].T @ X[b].astype(wide, copy=False), G[b].T @ G[b]), blocks)
+        parts = self.pool.map(
+            lambda rows: (G[rows].T @ X[rows].astype(np.float64, copy=False), G[rows].T @ G[rows]), blocks
+        )
         return np.sum([p for p, _ in parts], axis=0), np.sum([g for _, g in parts], axis=0)
 
     def times_basis(self, F: np.ndarray) -> np.ndarray:
         """Return ``X F'``."""
-        return times(self.X, F.T, self.pool)
+        return matmul(self.X, F.T, self.pool)
 
     def objective(self, factors: Factors) -> float:
         """Return the loss, by the products at hand, and what the method adds."""
@@ -151,38 +151,29 @@ def pseudo_inverse(A: np.ndarray, rtol: float) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Descent:
-    """What the loop returns, always all of it."""
+class AlternatingSolution:
+    """What the loop returns: the factors, the objective after each iteration, and why it ended."""
 
     factors: Factors
     history: list[float]
     converged: bool
     stopped: bool
 
-    @property
-    def n_iter(self) -> int:
-        """Return the iterations done."""
-        return len(self.history)
-
-    def named(self) -> dict[str, Any]:
+    def attributes(self) -> dict[str, Any]:
         """Return the fitted attributes about the descent itself."""
         return {
             "objective_": self.history[-1],
             "objective_history_": np.asarray(self.history),
-            "n_iter_": self.n_iter,
+            "n_iter_": len(self.history),
             "converged_": self.converged,
         }
 
-
-def warn_unless_converged(name: str, descent: Descent, tol: float, stacklevel: int) -> None:
-    """Say that the iterations did not suffice, unless they were all asked for (``tol=0``)."""
-    if not (descent.converged or descent.stopped) and tol > 0:
-        warnings.warn(
-            f"{name} did not converge in max_iter={descent.n_iter} iterations: the objective still changes "
-            "by more than tol per iteration: raise max_iter or tol.",
-            ConvergenceWarning,
-            stacklevel=stacklevel + 1,
-        )
+    def warnings(self, name: str, tol: float) -> Warnings:
+        """Say that the iterations did not suffice, unless they were all asked for (``tol=0``)."""
+        if self.converged or self.stopped or tol == 0:
+            return []
+        reason = "the objective still changes by more than tol per iteration: raise max_iter or tol"
+        return convergence_warnings(name, len(self.history), reason)
 
 
 def alternate(
@@ -192,7 +183,7 @@ def alternate(
     max_iter: int,
     tol: float,
     on_iteration: Callable[[int, float, Factors], bool] | None = None,
-) -> Descent:
+) -> AlternatingSolution:
     """Improve the factors until the objective changes by no more than ``tol`` of itself; 0 never stops."""
     # Below this the objective is rounding.
     floor = float(np.finfo(factors.G.dtype).eps) * method.squared_norm
@@ -205,7 +196,7 @@ def alternate(
             converged = abs(history[-2] - history[-1]) <= tol * max(history[-2], floor)
         if on_iteration is not None:
             stopped = on_iteration(len(history), history[-1], factors)
-    return Descent(factors, history, converged, stopped)
+    return AlternatingSolution(factors, history, converged, stopped)
 
 
 def unit_components(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -213,9 +204,3 @@ def unit_components(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarra
     lengths = np.linalg.norm(F, axis=1)
     lengths[lengths == 0] = 1
     return F / lengths[:, None], G * lengths
-
-
-def squared_norm_of(X: Any) -> float:
-    """Return ``||X||_F^2`` of a dense or sparse X."""
-    values = (X.data if sp.issparse(X) else X).ravel()
-    return float(np.einsum("i,i->", values, values, dtype=np.float64))

@@ -1,160 +1,118 @@
-"""The slot of the loop: where the graph comes from. All variants of the paper differ only here.
+"""Z column by column in closed form, on short candidate lists: f-SMRMF (5.18) and AMRMF.
 
-========================  ==============================================================
-RMNMF, selective RMNMF    :class:`FixedAffinity`, a kNN graph that never changes
-SMRMF, -Euc, -NS          :class:`RowSparseAffinity`, Z on the simplex, C in a ball (4.12, 4.13)
-f-SMRMF                   :class:`ClosedFormAffinity`, each column of Z by itself (5.18)
-AMRMF                     :class:`AdaptiveAffinity`, the same with one smoothness for all
-APMF                      :class:`~smrmf.factorization._projected.ProjectedAffinity`
-========================  ==============================================================
-
-Z is stored transposed (``Zt``), so that each simplex vector is contiguous in memory.
+A list holds the smallest dissimilarities of a column, and is widened only where it proves too short.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.factorization._candidates import CandidateLists
+from smrmf._parallel import row_blocks
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
-from smrmf.factorization._row_sparse import a2dm2, central_point
+from smrmf.factorization._slots import AbstractAffinity, GraphTerm
 from smrmf.graph.exemplars import Neighborhoods
-from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
-from smrmf.kernels.balls import project_rows_in_place
-from smrmf.kernels.row_sparse import c_rows, z_target_rows
 from smrmf.kernels.simplex import columns_value, neighbor_smoothness, solve_columns
-from smrmf.sharing import remember
-
-
-class AbstractAffinity(ABC):
-    """What the loop needs of a graph. The learner itself never changes; its state does."""
-
-    @abstractmethod
-    def init(self) -> Any:
-        """Return the first state."""
-
-    @abstractmethod
-    def graph(self, state: Any) -> np.ndarray | sp.csr_array:
-        """Return the symmetric weights that the Laplacian uses this iteration."""
-
-    @abstractmethod
-    def update(self, state: Any, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> Any:
-        """Return the next state, given this iteration's G and H."""
-
-    @abstractmethod
-    def value(self, state: Any) -> float:
-        """Return this term of the objective."""
-
-    @abstractmethod
-    def representation(self, state: Any) -> np.ndarray | sp.csr_array:
-        """Return Zt: row j holds how much each point represents point j."""
-
-    # A learner that also projects the points fills the next three; to all others they are as given.
-
-    def project(self, state: Any, target: Callable[[], np.ndarray], mu: float) -> Any:
-        """Return the state with the points projected anew, close to the target."""
-        return state
-
-    def points(self, state: Any, X: np.ndarray) -> np.ndarray:
-        """Return the points as projected by the state, X being those of the last iteration."""
-        return X
-
-    def components(self, state: Any, F: np.ndarray) -> np.ndarray:
-        """Return components in the coordinates before projection."""
-        return F
 
 
 @dataclass(frozen=True)
-class FixedAffinity(AbstractAffinity):
-    """A graph given once and for all (RMNMF); ``selector`` chose the points whose neighbourhoods it has."""
+class CandidateLists:
+    """The smallest dissimilarities of every column, as rows of a ragged table.
 
-    W: sp.csr_array
-    Zt: sp.csr_array
-    selector: Any = None
+    Lists are sorted by value as they start, and by point once they were widened or have all points.
 
-    def init(self) -> None:
-        return None
-
-    def graph(self, state: None) -> sp.csr_array:
-        return self.W
-
-    def update(self, state: None, G: np.ndarray, H: np.ndarray, lam: float, mu: float) -> None:
-        return None
-
-    def value(self, state: None) -> float:
-        return 0.0
-
-    def representation(self, state: None) -> sp.csr_array:
-        return self.Zt
-
-
-@dataclass(frozen=True)
-class RowSparseState:
-    """Four n x n arrays, updated in place, all transposed."""
-
-    D: np.ndarray
-    Z: np.ndarray
-    C: np.ndarray
-    multiplier: np.ndarray
-    shrunk: Shrinkage | None = None
-    settled: bool = False
-
-
-@dataclass(frozen=True)
-class RowSparseAffinity(AbstractAffinity):
-    """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
-
-    ``freeze_tol`` stops updating Z and C for good once C changes by no more (paper note 18). With
-    ``single_start`` the first C has one exemplar for all points, so that the first Z reaches the first
-    graph only (paper note 12).
+    ``bound_outside`` is the smallest dissimilarity that a list leaves out (infinite for a full list).
     """
 
-    dissimilarity: AbstractDissimilarity
-    ball: AbstractBall
-    neighborhoods: Neighborhoods
-    beta: float
-    freeze_tol: float = 0.0
-    single_start: bool = False
+    indptr: np.ndarray
+    indices: np.ndarray
+    D: np.ndarray
+    bound_outside: np.ndarray
+    with_self: bool
 
-    def init(self) -> RowSparseState:
-        """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
-        D = self.dissimilarity.dense()
-        start = remember(a2dm2, D, self.ball, self.dissimilarity.points.pool)
-        if self.single_start:
-            start.C[:] = 0
-            start.C[:, central_point(D)] = 1
-        return RowSparseState(D, start.Z, start.C, start.multiplier)
+    @classmethod
+    def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
+        """Make lists of the same size for all columns."""
+        n = len(dissimilarity.points.centered.points)
+        known = dissimilarity.nearest()
+        if known is None or with_self:
+            indices, values, outside = smallest_entries(dissimilarity, np.arange(n), size, with_self)
+        else:
+            # Unless all others are known, the last one known bounds what a list leaves out.
+            n_known = known.indices.shape[1]
+            size = min(size, n_known if n_known == n - 1 else n_known - 1)
+            indices, values = known.indices[:, :size], known.squared[:, :size]
+            outside = known.squared[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
+        indptr = np.arange(0, indices.size + 1, indices.shape[1])
+        return cls(indptr, indices.ravel(), values.ravel(), outside, with_self)
 
-    def graph(self, state: RowSparseState) -> sp.csr_array:
-        return self.neighborhoods.graph(state.Z, state.D)
+    @property
+    def whole(self) -> bool:
+        """Whether all lists have all points, so that D, row by row, is the whole matrix."""
+        return len(self.D) == len(self.bound_outside) ** 2
 
-    def update(
-        self, state: RowSparseState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
-    ) -> RowSparseState:
-        if state.settled:
-            return state
-        pool, Z, multiplier = self.dissimilarity.points.pool, state.Z, state.multiplier
-        pool.over_rows(z_target_rows, (state.D, state.C, multiplier, Z), self.beta, mu)
-        if lam > 0:
-            widths = self.dissimilarity.latent_widths(G, H)
-            self.dissimilarity.add_latent(G, H, widths, -lam / mu, Z)
-        pool.over_rows(project_rows_in_place, (Z,), 1.0)
-        shrunk = self.ball.shrinkage(Sum(Z, multiplier, 1 / mu), 1.0, state.shrunk, pool)
-        measured = pool.over_rows(c_rows, (Z, state.C, multiplier), *shrunk, mu)
-        change = max(moved for moved, _ in measured)
-        return replace(state, shrunk=shrunk, settled=change <= self.freeze_tol)
+    def table(self, width: int) -> np.ndarray:
+        """Return the first entries of every list; all lists still have the same size."""
+        return self.D.reshape(len(self.bound_outside), -1)[:, :width]
 
-    def value(self, state: RowSparseState) -> float:
-        return self.beta * float(np.vdot(state.D, state.Z))
+    def blocks(self) -> list[slice]:
+        """Cut the columns into blocks for the threads, the narrower the longer the lists are."""
+        return row_blocks(len(self.bound_outside), max(512, len(self.D) // len(self.bound_outside)))
 
-    def representation(self, state: RowSparseState) -> np.ndarray:
-        return state.Z
+    def widen(self, dissimilarity: AbstractDissimilarity, rows: np.ndarray) -> CandidateLists:
+        """Double the lists of some columns."""
+        n = len(self.bound_outside)
+        lengths = np.diff(self.indptr)
+        size = min(2 * int(lengths[rows].max()), n - (not self.with_self))
+        # In the order of the points, not of their values: the latent terms are then read in one sweep.
+        indices, values, outside = smallest_entries(dissimilarity, rows, size, self.with_self, by_value=False)
+        lengths[rows] = size
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        kept = np.ones(n, dtype=bool)
+        kept[rows] = False
+        of_kept = np.repeat(kept, lengths)
+        from_kept = np.repeat(kept, np.diff(self.indptr))
+        wide_indices = np.empty(indptr[-1], self.indices.dtype)
+        wide_values = np.empty(indptr[-1], self.D.dtype)
+        wide_indices[of_kept], wide_values[of_kept] = self.indices[from_kept], self.D[from_kept]
+        wide_indices[~of_kept], wide_values[~of_kept] = indices.ravel(), values.ravel()
+        new_outside = self.bound_outside.copy()
+        new_outside[rows] = outside
+        return CandidateLists(indptr, wide_indices, wide_values, new_outside, self.with_self)
+
+
+def smallest_entries(
+    dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool, by_value: bool = True
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Find the ``size`` smallest dissimilarities of some columns, and the smallest one left out."""
+    n = len(dissimilarity.points.centered.points)
+    size = min(size, n if with_self else n - 1)
+
+    def search_block(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        mine = rows[block]
+        D = dissimilarity.block(mine)
+        if not with_self:
+            D[np.arange(len(mine)), mine] = np.inf
+        if size < n:
+            nearest = np.argpartition(D, size, axis=1)
+            outside = np.take_along_axis(D, nearest[:, size : size + 1], 1)[:, 0]
+            nearest = nearest[:, :size]
+        else:
+            nearest = np.broadcast_to(np.arange(n), D.shape)
+            outside = np.full(len(mine), np.inf, D.dtype)
+        nearest = np.sort(nearest, axis=1)
+        values = np.take_along_axis(D, nearest, 1)
+        if by_value and size < n:
+            order = np.argsort(values, axis=1, kind="stable")
+            nearest, values = np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1)
+        return nearest, values, outside
+
+    parts = dissimilarity.points.pool.map(search_block, row_blocks(len(rows), n))
+    indices, values, outside = zip(*parts, strict=True)
+    return np.concatenate(indices), np.concatenate(values), np.concatenate(outside)
 
 
 @dataclass(frozen=True)
@@ -164,18 +122,18 @@ class ClosedFormState:
     lists: CandidateLists
     delta: np.ndarray
     z: np.ndarray = field(repr=False)
-    certified: int = 0
     settled: bool = False
 
 
 @dataclass(frozen=True)
-class ClosedFormAffinity(AbstractAffinity):
+class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     """Every column of Z by itself, in closed form, on candidate lists (f-SMRMF).
 
     The lists start with ``list_size`` candidates; the columns whose certificate fails get longer
     ones until all are exact. ``smoothness=None`` gives every point exactly k neighbours, without
     itself; a number is the paper's delta, where a point may represent itself. ``freeze_tol`` stops
-    updating Z for good once no entry changes by more (paper note 18).
+    updating Z for good once no entry changes by more (paper note 18). ``first`` is the first Zt, nearest
+    neighbours first, where it is known already.
     """
 
     dissimilarity: AbstractDissimilarity
@@ -184,86 +142,22 @@ class ClosedFormAffinity(AbstractAffinity):
     smoothness: float | None
     list_size: int
     freeze_tol: float = 0.0
+    first: sp.csr_array | None = None
 
-    def init(self) -> ClosedFormState:
-        """Solve (5.18) for the input dissimilarity alone."""
-        lists = CandidateLists.start(
-            self.dissimilarity, self.list_size, with_self=self.smoothness is not None
-        )
-        if self.smoothness is None:
-            k = self.dissimilarity.points.n_neighbors
-            delta = neighbor_smoothness(lists.table(k + 1), k)
-        else:
-            delta = np.full(len(lists.outside), self.smoothness, lists.D.dtype)
-        return self.solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
-
-    def graph(self, state: ClosedFormState) -> sp.csr_array:
-        return self.neighborhoods.graph(self.representation(state))
+    def init(self, X: np.ndarray) -> tuple[ClosedFormState, GraphTerm]:
+        state = self.first_state()
+        return state, self.graph_term(state)
 
     def update(
-        self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
-    ) -> ClosedFormState:
+        self, state: ClosedFormState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> tuple[ClosedFormState, GraphTerm | None]:
         # Without a latent term the columns stay what they are.
         if state.settled or lam == 0:
-            return state
+            return state, None
         new = self.solve(state, G, H, lam / self.beta)
-        if self.freeze_tol == 0 or len(new.z) != len(state.z):
-            return new
-        return replace(new, settled=bool(np.abs(new.z - state.z).max() <= self.freeze_tol))
-
-    def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
-        """Solve all columns; widen the lists of those that are not certified, and solve again."""
-        widths, floor = None, 0.0
-        if ratio > 0:
-            widths = self.dissimilarity.latent_widths(G, H)
-            floor = ratio * self.dissimilarity.latent_floor(G, H)
-        lists = state.lists
-        while True:
-            bound = lists.outside + state.delta.dtype.type(floor)
-            z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, ratio, widths)
-            if certified == len(level):
-                return replace(state, lists=lists, z=z, certified=certified)
-            lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
-
-    def _solve_lists(
-        self,
-        lists: CandidateLists,
-        delta: np.ndarray,
-        bound: np.ndarray,
-        G: Any,
-        H: Any,
-        ratio: float,
-        widths: np.ndarray | None,
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        level, z = np.empty_like(delta), np.empty_like(lists.D)
-        hat = z if ratio > 0 else lists.D  # z holds D-hat until it is solved
-        as_matrix, as_lists = ratio > 0 and lists.whole, ratio > 0 and not lists.whole
-        if as_matrix:  # SMRMF's way: half the work, as every entry has its mirror image
-            z[:] = lists.D
-            self.dissimilarity.add_latent(G, H, widths, ratio, z.reshape(len(delta), -1))
-
-        def one(block: slice) -> int:
-            indptr = lists.indptr[block.start : block.stop + 1]
-            if as_lists:
-                # Only this block's part of z is touched.
-                part = ListBlock(indptr, lists.indices, block.start)
-                self.dissimilarity.latent_lists(G, H, widths, part, z)
-                mine = slice(indptr[0], indptr[-1])
-                z[mine] *= ratio
-                z[mine] += lists.D[mine]
-            return solve_columns(indptr, hat, delta[block], bound[block], z, level[block])
-
-        counts = self.dissimilarity.points.pool.map(one, lists.blocks())
-        return z, level, sum(counts)
-
-    def value(self, state: ClosedFormState) -> float:
-        lists, pool = state.lists, self.dissimilarity.points.pool
-
-        def one(block: slice) -> float:
-            indptr = lists.indptr[block.start : block.stop + 1]
-            return columns_value(indptr, lists.D, state.delta[block], state.z)
-
-        return self.beta * sum(pool.map(one, lists.blocks()))
+        if self.freeze_tol > 0 and len(new.z) == len(state.z):
+            new = replace(new, settled=bool(np.abs(new.z - state.z).max() <= self.freeze_tol))
+        return new, self.graph_term(new)
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:
         n = len(state.delta)
@@ -271,9 +165,85 @@ class ClosedFormAffinity(AbstractAffinity):
         indptr = np.searchsorted(kept, state.lists.indptr)
         return sp.csr_array((state.z[kept], state.lists.indices[kept], indptr), shape=(n, n))
 
+    def first_state(self) -> ClosedFormState:
+        """Solve (5.18) for the input dissimilarity alone, unless the solution is known."""
+        lists = CandidateLists.start(
+            self.dissimilarity, self.list_size, with_self=self.smoothness is not None
+        )
+        if self.smoothness is None:
+            k = self.dissimilarity.points.n_neighbors
+            delta = neighbor_smoothness(lists.table(k + 1), k)
+        else:
+            delta = np.full(len(lists.bound_outside), self.smoothness, lists.D.dtype)
+        if self.first is None:
+            return self.solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
+        z = np.zeros((len(delta), len(lists.D) // len(delta)), lists.D.dtype)
+        known = self.first.data.reshape(len(delta), -1)
+        z[:, : known.shape[1]] = known
+        return ClosedFormState(lists, delta, z.ravel())
+
+    def graph_term(self, state: ClosedFormState) -> GraphTerm:
+        """Return the graph of the exemplars' neighbourhoods, and ``beta`` times the value of (5.18)."""
+        lists, pool = state.lists, self.dissimilarity.points.pool
+
+        def value_of_block(block: slice) -> float:
+            indptr = lists.indptr[block.start : block.stop + 1]
+            return columns_value(indptr, lists.D, state.delta[block], state.z)
+
+        value = self.beta * sum(pool.map(value_of_block, lists.blocks()))
+        return GraphTerm(self.neighborhoods.graph(self.representation(state)), value)
+
+    def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
+        """Solve all columns; widen the lists of those that are not certified, and solve again."""
+        latent, floor = None, 0.0
+        if ratio > 0:
+            latent = self.dissimilarity.measure_latent(G, H)
+            floor = ratio * self.dissimilarity.latent_floor(G, H)
+        lists = state.lists
+        while True:
+            bound = lists.bound_outside + state.delta.dtype.type(floor)
+            z = self._combined(lists, G, H, latent, ratio)
+            level, certified = self._solve_lists(z, lists, state.delta, bound)
+            if certified == len(level):
+                return replace(state, lists=lists, z=z)
+            lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
+
+    def _combined(self, lists: CandidateLists, G: Any, H: Any, latent: Any, ratio: float) -> np.ndarray:
+        """Return D-hat on the lists, ``D + ratio D_hg``."""
+        if ratio == 0:
+            return lists.D.copy()
+        if lists.whole:  # as SMRMF does: half of the work, as every entry has its mirror image
+            hat = lists.D.copy()
+            self.dissimilarity.add_latent(G, H, latent, ratio, hat.reshape(len(lists.bound_outside), -1))
+            return hat
+        hat = np.empty_like(lists.D)
+
+        def fill_block(block: slice) -> None:
+            indptr = lists.indptr[block.start : block.stop + 1]
+            self.dissimilarity.latent_lists(G, H, latent, ListBlock(indptr, lists.indices, block.start), hat)
+            mine = slice(indptr[0], indptr[-1])
+            hat[mine] *= ratio
+            hat[mine] += lists.D[mine]
+
+        self.dissimilarity.points.pool.map(fill_block, lists.blocks())
+        return hat
+
+    def _solve_lists(
+        self, z: np.ndarray, lists: CandidateLists, delta: np.ndarray, bound: np.ndarray
+    ) -> tuple[np.ndarray, int]:
+        """Replace D-hat in ``z`` by the solution; return the levels and how many columns are certified."""
+        level = np.empty_like(delta)
+
+        def solve_block(block: slice) -> int:
+            indptr = lists.indptr[block.start : block.stop + 1]
+            return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
+
+        counts = self.dissimilarity.points.pool.map(solve_block, lists.blocks())
+        return level, sum(counts)
+
 
 @dataclass(frozen=True)
-class AdaptiveAffinity(AbstractAffinity):
+class AdaptiveAffinity(AbstractAffinity[ClosedFormState]):
     """The graph of adaptive neighbours (AMRMF): CAN's alpha for all points, and all of S as the graph.
 
     Its rows solve the column problem of f-SMRMF with ``delta = 2 alpha``. The first S is CAN's, where
@@ -282,21 +252,17 @@ class AdaptiveAffinity(AbstractAffinity):
 
     columns: ClosedFormAffinity
 
-    def init(self) -> ClosedFormState:
-        state = self.columns.init()
-        return replace(state, delta=np.full_like(state.delta, state.delta.mean()))
-
-    def graph(self, state: ClosedFormState) -> sp.csr_array:
-        return self.columns.graph(state)
+    def init(self, X: np.ndarray) -> tuple[ClosedFormState, GraphTerm]:
+        state = self.columns.first_state()
+        state = replace(state, delta=np.full_like(state.delta, state.delta.mean()))
+        return state, self.columns.graph_term(state)
 
     def update(
-        self, state: ClosedFormState, G: np.ndarray, H: np.ndarray, lam: float, mu: float
-    ) -> ClosedFormState:
+        self, state: ClosedFormState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> tuple[ClosedFormState, GraphTerm]:
         # Also without a latent term: the first rows had other alphas.
-        return self.columns.solve(state, G, H, lam / self.columns.beta)
-
-    def value(self, state: ClosedFormState) -> float:
-        return self.columns.value(state)
+        new = self.columns.solve(state, G, H, lam / self.columns.beta)
+        return new, self.columns.graph_term(new)
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:
         return self.columns.representation(state)

@@ -10,60 +10,62 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.graph.neighbors import Neighbors, latent_kth_squared, typical_point
+from smrmf.factorization._points import Problem
+from smrmf.factorization._start import Start
+from smrmf.graph.neighbors import Centered, Neighbors
 from smrmf.kernels.distances import (
+    LatentPoints,
+    gather_kernel_lists,
+    gather_roughness_lists,
+    latent_kernel_lists,
+    latent_kernel_tile,
+    latent_kth_squared,
+    latent_roughness_lists,
+    latent_squared_lists,
     neighbor_bandwidth,
     refine_small,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
 )
-from smrmf.kernels.row_sparse import add_kernel_tiles
-from smrmf.kernels.simplex import (
-    gather_kernel_lists,
-    gather_roughness_lists,
-    latent_kernel_lists,
-    latent_roughness_lists,
-    latent_squared_lists,
-)
 
 # Edge of a square tile of n x n work: two of them and their inner products stay in cache.
 TILE = 256
-# From lists of one in so many points on, one product with all points beats one per candidate.
+# From lists of one point in 8 on, one product with all points beats one per candidate (benchmarks/kernels.py,
+# "latent terms").
 LONG_LISTS = 8
 
 
 @dataclass(frozen=True)
 class Points:
-    """The centred data with what every dissimilarity needs of it."""
+    """The centred points with what every dissimilarity needs of them."""
 
-    X: np.ndarray
-    norms: np.ndarray
+    centered: Centered
     neighbors: Neighbors
     n_neighbors: int
     pool: Pool
 
     @classmethod
-    def from_data(cls, X: np.ndarray, neighbors: Neighbors, n_neighbors: int, pool: Pool) -> Points:
-        """Centre the data, so that the product form of the distances keeps its digits."""
-        centred = X - typical_point(X)
-        return cls(centred, squared_norms(centred), neighbors, n_neighbors, pool)
+    def from_problem(cls, problem: Problem) -> Points:
+        """Take what is known of the points."""
+        return cls(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
 
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
-        near, norms = self.X[rows], self.norms[rows]
-        block = squared_distances(near, self.X, norms, self.norms)
-        refine_small(block, near, self.X, norms, self.norms, float(np.finfo(block.dtype).eps) ** 0.5)
+        _, X, norms = self.centered
+        block = squared_distances(X[rows], X, norms[rows], norms)
+        refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
         return block
 
     def blocks(self) -> list[slice]:
         """Return row blocks narrow enough for n-wide work."""
-        return row_blocks(len(self.X), len(self.X))
+        n = len(self.centered.points)
+        return row_blocks(n, n)
 
 
 class ListBlock(NamedTuple):
@@ -102,18 +104,18 @@ class AbstractDissimilarity(ABC):
         """Return what no latent term is ever below."""
 
     @abstractmethod
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray | None:
-        """Return this iteration's latent bandwidths, if there are any."""
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Any:
+        """Return what the latent terms of one iteration share, to be passed to the next two."""
 
     @abstractmethod
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
     ) -> None:
         """Add ``weight`` times D_hg, transposed as all that is n x n, to ``target``."""
 
     @abstractmethod
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
     ) -> None:
         """Write D_hg of the candidates of a block of columns to their places in ``out``."""
 
@@ -123,9 +125,9 @@ class AbstractDissimilarity(ABC):
 
     def dense(self) -> np.ndarray:
         """Return D between all points, filled block by block."""
-        n = len(self.points.X)
-        D = np.empty((n, n), self.points.X.dtype)
-        self.points.pool.map(lambda b: np.copyto(D[b], self.block(b)), self.points.blocks())
+        X = self.points.centered.points
+        D = np.empty((len(X), len(X)), X.dtype)
+        self.points.pool.map(lambda rows: np.copyto(D[rows], self.block(rows)), self.points.blocks())
         return D
 
 
@@ -157,40 +159,39 @@ class KernelDissimilarity(AbstractDissimilarity):
     def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
         return -1.0
 
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> LatentPoints:
         kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
         widths = neighbor_bandwidth(kth, self.bandwidth)
-        return np.full_like(widths, widths.mean()) if self.mean_latent_width else widths
+        if self.mean_latent_width:
+            widths = np.full_like(widths, widths.mean())
+        return LatentPoints.from_widths(G, H, widths)
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
     ) -> None:
         """Add the latent term, which is symmetric, tile by tile with its mirror image."""
-        assert widths is not None
-        decay = -0.5 / widths**2
-        g, h = squared_norms(G), squared_norms(H)
         tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
         pairs = [(a, b) for place, a in enumerate(tiles) for b in tiles[place:]]
 
-        def one(pair: tuple[slice, slice]) -> None:
+        def add_tile(pair: tuple[slice, slice]) -> None:
             a, b = pair
-            mirror = target[b, a] if a != b else target[:0, :0]
-            rows, columns = (g[a], h[a], decay[a]), (g[b], h[b], decay[b])
+            entries = np.empty(target[a, b].shape)
             products = (G[a] @ H[b].T, G[b] @ H[a].T)
-            add_kernel_tiles(*products, *rows, *columns, weight, target[a, b], mirror)
+            latent_kernel_tile(*products, latent.part(a), latent.part(b), weight, entries)
+            target[a, b] += entries
+            if a != b:
+                target[b, a] += entries.T
 
-        self.points.pool.map(one, pairs)
+        self.points.pool.map(add_tile, pairs)
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
     ) -> None:
-        assert widths is not None
-        decay = -0.5 / widths**2
         if not lists.are_long(len(G)):
-            latent_kernel_lists(*lists, G, H, decay, out)
+            latent_kernel_lists(*lists, G, H, latent.decay, out)
             return
         products = (H[lists.columns] @ G.T, G[lists.columns] @ H.T)
-        gather_kernel_lists(*lists, *products, squared_norms(G), squared_norms(H), decay, out)
+        gather_kernel_lists(*lists, *products, latent, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]
@@ -214,8 +215,8 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         if power == 2:
             scale = points.neighbors.squared[:, : points.n_neighbors + 1][:, -1].mean()
         else:
-            blocks = points.pool.map(lambda b: points.squared_block(b).max(), points.blocks())
-            scale = np.sqrt(max(blocks))
+            largest = points.pool.map(lambda rows: points.squared_block(rows).max(), points.blocks())
+            scale = np.sqrt(max(largest))
         return cls(points, power, float(scale) if scale > 0 else 1.0)
 
     def _scaled(self, squared: np.ndarray) -> np.ndarray:
@@ -231,21 +232,21 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
         return 0.0
 
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> None:
         return None
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
     ) -> None:
-        def one(rows: slice) -> None:
-            latent = squared_distances(H[rows], G)
-            latent *= weight
-            target[rows] += latent
+        def add_rows(rows: slice) -> None:
+            terms = squared_distances(H[rows], G)
+            terms *= weight
+            target[rows] += terms
 
-        self.points.pool.map(one, self.points.blocks())
+        self.points.pool.map(add_rows, self.points.blocks())
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
     ) -> None:
         latent_squared_lists(*lists, G, H, out)
 
@@ -261,12 +262,13 @@ class RoughnessDissimilarity(AbstractDissimilarity):
     The coefficient is ``(g_i - g_j)'(h_i - h_j) / 2``, what AMRMF's graph minimises.
     """
 
+    points: Points
     distances: EuclideanDissimilarity
 
-    @property
-    def points(self) -> Points:  # type: ignore[override]
-        """Return the points of the distances."""
-        return self.distances.points
+    @classmethod
+    def from_points(cls, points: Points) -> RoughnessDissimilarity:
+        """Measure the squared distances of the points."""
+        return cls(points, EuclideanDissimilarity.from_points(points, 2))
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return self.distances.block(rows)
@@ -278,31 +280,49 @@ class RoughnessDissimilarity(AbstractDissimilarity):
         # With D = H - G: 2 q = ||g_i - g_j + (d_i - d_j)/2||^2 - ||d_i - d_j||^2 / 4.
         return -0.5 * float(squared_norms(G - H).max())
 
-    def latent_widths(self, G: np.ndarray, H: np.ndarray) -> None:
-        return None
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:
+        return np.einsum("ij,ij->i", G, H)
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
     ) -> None:
-        own = np.einsum("ij,ij->i", G, H)
-
-        def one(rows: slice) -> None:
+        def add_rows(rows: slice) -> None:
             cross = G[rows] @ H.T
             cross += H[rows] @ G.T
-            target[rows] += (0.5 * weight) * (own[rows, None] + own[None, :] - cross)
+            target[rows] += (0.5 * weight) * (latent[rows, None] + latent[None, :] - cross)
 
-        self.points.pool.map(one, self.points.blocks())
+        self.points.pool.map(add_rows, self.points.blocks())
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, widths: np.ndarray | None, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
     ) -> None:
         if not lists.are_long(len(G)):
             latent_roughness_lists(*lists, G, H, out)
             return
         cross = G[lists.columns] @ H.T
         cross += H[lists.columns] @ G.T
-        gather_roughness_lists(*lists, cross, np.einsum("ij,ij->i", G, H), out)
+        gather_roughness_lists(*lists, cross, latent, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Two clusters lie about 2 c/n apart, and half of that counts.
         return n_samples / float(n_clusters)
+
+
+def make_dissimilarity(
+    name: str, bandwidth: Any, mean_latent_width: bool, problem: Problem
+) -> AbstractDissimilarity:
+    """Return the named dissimilarity of the problem's points."""
+    points = Points.from_problem(problem)
+    if name == "kernel":
+        return KernelDissimilarity(points, bandwidth, mean_latent_width)
+    return EuclideanDissimilarity.from_points(points, 1 if name == "euclidean" else 2)
+
+
+def scaled_selection_weight(
+    given: float | str, dissimilarity: AbstractDissimilarity, problem: Problem, start: Start
+) -> float:
+    """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
+    if not isinstance(given, str):
+        return float(given) / (start.scale * problem.magnitude)
+    sizes = problem.sizes
+    return start.balanced_weight(dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters))

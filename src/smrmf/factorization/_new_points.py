@@ -1,4 +1,11 @@
-"""What all factorisations offer once fitted: embeddings, labels and components, also for new points."""
+"""What all factorisations offer once fitted: embeddings, labels and components, also for new points.
+
+Each point is represented by its nearest training points, and inherits from them. The rule is the model's own
+column problem on squared distances (5.18, each point with k neighbours), with its weights divided by the
+squared distance. The division makes it interpolate: a training point is represented by itself and its
+duplicates alone, so ``transform`` of distinct training points is the embedding and ``predict`` of them the
+labels, and the answer changes continuously as a point moves away.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +18,11 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from smrmf._estimator import AbstractEstimator
-from smrmf._parallel import thread_pool
-from smrmf._validation import as_dense, finite_array, over
-from smrmf.factorization._out_of_sample import neighbor_weights
+from smrmf._parallel import Pool, thread_pool
+from smrmf._validation import as_dense, finite_array
+from smrmf.graph.graphs import neighbor_graph, simplex_graph
+from smrmf.graph.neighbors import Neighbors, find_neighbors
+from smrmf.kernels.scaling import divide_keeping_dtype
 
 
 class Factorization(
@@ -106,7 +115,7 @@ class Factorization(
         check_is_fitted(self)
         checked = finite_array(self, X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        data = over(checked.astype(self._fit_data.dtype), self._magnitude)
+        data = divide_keeping_dtype(checked.astype(self._fit_data.dtype), self._magnitude)
         # Points so far away that squares would overflow are as well represented from this far.
         furthest = np.finfo(data.dtype).max ** 0.25
         values = data.data if sp.issparse(data) else data
@@ -125,3 +134,23 @@ class Factorization(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
+    """Return the weight of every training point for every new one; rows sum to one."""
+    n = X_train.shape[0]
+    k = min(n_neighbors, n)
+    near = find_neighbors(X_train, min(k + 1, n), X_new, pool=pool)
+    z = simplex_graph(near, k, n).data.reshape(near.squared.shape)
+    weights = inverse_distance_weights(near, z)
+    return neighbor_graph(near.indices, weights, n)
+
+
+def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:
+    """Divide each representation by the squared distance; points at distance zero take all of it."""
+    same = near.squared == 0
+    # Ratios to the nearest keep the division away from overflow.
+    nearest = near.squared[:, :1]
+    ratio = np.divide(nearest, near.squared, out=np.zeros_like(near.squared), where=~same)
+    weights = np.where(same.any(axis=1, keepdims=True), same.astype(z.dtype), z * ratio)
+    return weights / weights.sum(axis=1, keepdims=True)

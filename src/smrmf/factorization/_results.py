@@ -1,16 +1,20 @@
-"""From a non-negative embedding to clusters: its largest column, or k-means."""
+"""From the last iteration to fitted attributes, by their public names, and to warnings."""
 
 from __future__ import annotations
 
-import warnings
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from smrmf._validation import Word
+from smrmf._estimator import Fitted
+from smrmf.factorization._loop import LoopState, Solution, Status
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import Slots
 from smrmf.graph.spectral import kmeans_labels
 
-LABEL_RULES = Word(("argmax", "kmeans"))
+Warnings = list[tuple[str, type[Warning]]]
 
 
 def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
@@ -39,7 +43,7 @@ def label_rows(
     return kmeans_labels(G, n_clusters, random_state), []
 
 
-def warn_of_empty_clusters(labels: np.ndarray, moved: list[int], n_clusters: int, stacklevel: int) -> None:
+def empty_cluster_warnings(labels: np.ndarray, moved: list[int], n_clusters: int) -> Warnings:
     """Say that clusters came out empty, if any did."""
     found = int(labels.max()) + 1
     if moved:
@@ -48,18 +52,58 @@ def warn_of_empty_clusters(labels: np.ndarray, moved: list[int], n_clusters: int
     elif found < n_clusters:
         what = f"Only {found} of {n_clusters} clusters were found, the others have no points"
     else:
-        return
-    warnings.warn(
-        f"{what}: the data may have fewer clusters, lower n_clusters.",
-        ConvergenceWarning,
-        stacklevel=stacklevel + 1,
-    )
+        return []
+    return [(f"{what}: the data may have fewer clusters, lower n_clusters.", ConvergenceWarning)]
 
 
-def check_nonnegative(name: str, smallest: float) -> None:
-    """Refuse negative data."""
-    if smallest < 0:
-        raise ValueError(
-            f"Negative values in data passed to {name}: the smallest is {smallest:g}, but it must be at "
-            "least 0; scale the features to [0, 1], or use FastSMRMF, which takes any sign."
+def convergence_warnings(name: str, n_iter: int, reason: str) -> Warnings:
+    """Say that the iterations did not suffice."""
+    message = f"{name} did not converge in max_iter={n_iter} iterations: {reason}."
+    return [(message, ConvergenceWarning)]
+
+
+def unit_of_objective(problem: Problem, slots: Slots) -> float:
+    """Return what one unit of the loop's objective is in units of the data as they came."""
+    return slots.start.scale * problem.magnitude
+
+
+def loop_attributes(
+    problem: Problem, slots: Slots, state: LoopState, labels: np.ndarray | None = None
+) -> dict[str, Any]:
+    """Return what an iteration has found: labels, factors, and what new points need."""
+    points, scale = slots.points, slots.start.scale
+    F = problem.reduction.restore_basis(points.restore(state.points, state.F), state.G, scale)
+    return {
+        "labels_": consecutive_labels(state.G)[0] if labels is None else labels,
+        "embedding_": state.G,
+        "components_": unit_of_objective(problem, slots) * F,
+        "_fit_data": problem.data,
+        "_magnitude": problem.magnitude,
+        "_fit_neighbors": problem.sizes.n_neighbors,
+    } | points.attributes(state.points)
+
+
+def name_results(name: str, tol: float, problem: Problem, slots: Slots, solution: Solution) -> Fitted:
+    """Name the results of a finished loop, and list what the user must know of them."""
+    state, status = solution.state, solution.status
+    labels, moved = consecutive_labels(state.G)
+    Zt, W = slots.affinity.representation(state.affinity), state.graph.weights
+    history = np.asarray(state.history) * unit_of_objective(problem, slots)
+    attributes = loop_attributes(problem, slots, state, labels) | {
+        "affinity_": W,
+        "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
+        "objective_": float(history[-1]),
+        "objective_history_": history,
+        "n_iter_": state.n_iter,
+        "converged_": status is Status.CONVERGED,
+    }
+    warnings = empty_cluster_warnings(labels, moved, problem.sizes.n_clusters)
+    if status not in (Status.CONVERGED, Status.STOPPED) and tol > 0:
+        warnings += convergence_warnings(name, state.n_iter, status.value)
+    if not (W != 0).sum():
+        message = (
+            "The learned graph is empty, every point represents only itself, so the manifold term "
+            "has no effect: raise n_neighbors, exemplars, or (FastSMRMF) smoothness."
         )
+        warnings += [(message, UserWarning)]
+    return Fitted(attributes | slots.exemplars.attributes(Zt, labels), warnings)

@@ -1,24 +1,100 @@
-"""A2DM2: accelerated ADMM for the first Z of SMRMF, (4.14) and (4.15).
+"""Z and C of SMRMF, (4.12) and (4.13), and their start A2DM2, (4.14) and (4.15).
 
-It solves ``min <D,Z> + delta/2 ||Z||_F^2 + delta/2 ||C||_F^2`` with Z = C, the columns of Z on the simplex
-and C in the ball. Momentum acts on the multiplier, and C-hat minimises the plain Lagrangian of the
-C block. The printed algorithm uses the other block's function there and lets mu grow, which
-converges to a wrong point or not at all (paper notes 19 to 24); here mu stays constant and the momentum
-restarts whenever the combined residual stops falling.
+A2DM2 is an accelerated ADMM. It solves ``min <D,Z> + delta/2 ||Z||_F^2 + delta/2 ||C||_F^2`` with Z = C, the
+columns of Z on the simplex and C in the ball. Momentum acts on the multiplier, and C-hat minimises the plain
+Lagrangian of the C block. The printed algorithm uses the other block's function there and lets mu grow,
+which converges to a wrong point or not at all (paper notes 19 to 24); here mu stays constant and the
+momentum restarts whenever the combined residual stops falling.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf.kernels._balls import AbstractBall, Shrinkage, Sum
-from smrmf.kernels.row_sparse import accept_rows, hat_z_rows, residual_rows, shrink_rows
+from smrmf.factorization._dissimilarity import AbstractDissimilarity
+from smrmf.factorization._slots import AbstractAffinity, GraphTerm
+from smrmf.graph.exemplars import Neighborhoods
+from smrmf.kernels.balls import RowConstraint, Shrinkage, WeightedSum
+from smrmf.kernels.row_sparse import (
+    accept_rows,
+    c_rows,
+    extrapolated_z_rows,
+    residual_rows,
+    shrink_rows,
+    z_target_rows,
+)
+from smrmf.kernels.simplex import project_rows_in_place
+from smrmf.sharing import remember
 
 # A residual must fall below this share of the last one, or the momentum starts anew.
 RESTART_RATIO = 0.999
+
+
+@dataclass(frozen=True)
+class RowSparseState:
+    """Four n x n arrays, updated in place, all transposed."""
+
+    D: np.ndarray
+    Z: np.ndarray
+    C: np.ndarray
+    multiplier: np.ndarray
+    shrinkage: Shrinkage | None = None
+    settled: bool = False
+
+
+@dataclass(frozen=True)
+class RowSparseAffinity(AbstractAffinity[RowSparseState]):
+    """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
+
+    ``freeze_tol`` stops updating Z and C for good once C changes by no more (paper note 18). With
+    ``single_start`` the first C has one exemplar for all points, so that the first Z reaches the first
+    graph only (paper note 12).
+    """
+
+    dissimilarity: AbstractDissimilarity
+    constraint: RowConstraint
+    neighborhoods: Neighborhoods
+    beta: float
+    freeze_tol: float = 0.0
+    single_start: bool = False
+
+    def init(self, X: np.ndarray) -> tuple[RowSparseState, GraphTerm]:
+        """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
+        D = self.dissimilarity.dense()
+        start = remember(a2dm2, D, self.constraint, self.dissimilarity.points.pool)
+        if self.single_start:
+            start.C[:] = 0
+            start.C[:, central_point(D)] = 1
+        state = RowSparseState(D, start.Z, start.C, start.multiplier)
+        return state, self._graph_term(state)
+
+    def update(
+        self, state: RowSparseState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> tuple[RowSparseState, GraphTerm | None]:
+        if state.settled:
+            return state, None
+        pool, Z, multiplier = self.dissimilarity.points.pool, state.Z, state.multiplier
+        pool.over_rows(z_target_rows, (state.D, state.C, multiplier, Z), self.beta, mu)
+        if lam > 0:
+            latent = self.dissimilarity.measure_latent(G, H)
+            self.dissimilarity.add_latent(G, H, latent, -lam / mu, Z)
+        pool.over_rows(project_rows_in_place, (Z,), 1.0)
+        shrinkage = self.constraint.shrinkage(WeightedSum(Z, multiplier, 1 / mu), 1.0, state.shrinkage, pool)
+        measured = pool.over_rows(c_rows, (Z, state.C, multiplier), shrinkage, mu)
+        change = max(moved for moved, _ in measured)
+        state = replace(state, shrinkage=shrinkage, settled=change <= self.freeze_tol)
+        return state, self._graph_term(state)
+
+    def representation(self, state: RowSparseState) -> np.ndarray:
+        return state.Z
+
+    def _graph_term(self, state: RowSparseState) -> GraphTerm:
+        value = self.beta * float(np.vdot(state.D, state.Z))
+        return GraphTerm(self.neighborhoods.graph(state.Z, state.D), value)
 
 
 class ExemplarStart(NamedTuple):
@@ -33,7 +109,7 @@ class ExemplarStart(NamedTuple):
 
 def a2dm2(
     D: np.ndarray,
-    ball: AbstractBall,
+    constraint: RowConstraint,
     pool: Pool,
     *,
     delta: float = 0.01,
@@ -47,7 +123,7 @@ def a2dm2(
     ----------
     D : array of shape (n, n)
         Symmetric dissimilarities.
-    ball : AbstractBall
+    constraint : RowConstraint
         The set of C.
     pool : Pool
         Threads.
@@ -56,40 +132,43 @@ def a2dm2(
     tol : float
         Largest change of any entry of Z, and largest entry of Z - C, at which to stop.
     max_iter : int
-        At most so many iterations.
+        Maximum number of iterations.
     """
     n = len(D)
     Z, multiplier, last = np.zeros_like(D), np.zeros_like(D), np.zeros_like(D)
-    # C-hat starts with one exemplar for all (paper note 22); from then on it is the shrunken multiplier.
-    exemplar = central_point(D)
-    hat, shrunk = Shrinkage(np.ones(n), np.full(n, np.inf), 1 / delta), None
+    # C-hat starts with one exemplar for all (paper note 22); from then on it is the multiplier, shrunk.
+    offset = np.zeros(n)
+    offset[central_point(D)] = 1
+    hat, shrinkage = Shrinkage(np.ones(n), np.full(n, np.inf), 1 / delta), None
     step, bound, last_gap, converged = 1.0, np.inf, np.inf, False
     for n_iter in range(1, max_iter + 1):  # noqa: B007
-        moved = pool.over_rows(hat_z_rows, (D, multiplier, Z), exemplar, *hat, mu, delta)
-        shrunk = ball.shrinkage(Sum(Z, multiplier, 1 / mu), mu / (mu + delta), shrunk, pool)
-        measured = pool.over_rows(residual_rows, (Z, multiplier), exemplar, *hat, *shrunk, mu)
+        changes = pool.over_rows(extrapolated_z_rows, (D, multiplier, Z), hat, offset, mu, delta)
+        target = WeightedSum(Z, multiplier, 1 / mu)
+        shrinkage = constraint.shrinkage(target, mu / (mu + delta), shrinkage, pool)
+        measured = pool.over_rows(residual_rows, (Z, multiplier), hat, offset, shrinkage, mu)
         squares, gaps = zip(*measured, strict=True)
         residual, gap = mu * sum(squares), max(gaps)
         # C moves by at most the two gaps and the move of Z, so it needs no test of its own.
-        converged = max(gap, last_gap, *moved) <= tol
+        converged = max(gap, last_gap, *changes) <= tol
         if residual < RESTART_RATIO * bound:
             following = (1 + np.sqrt(1 + 4 * step**2)) / 2
             momentum = (step - 1) / following
-            pool.over_rows(accept_rows, (Z, multiplier, last), *shrunk, mu, momentum)
+            pool.over_rows(accept_rows, (Z, multiplier, last), shrinkage, mu, momentum)
             step, bound, last_gap = following, residual, gap
         else:
             np.copyto(multiplier, last)
             step, bound = 1.0, bound / RESTART_RATIO
         if converged:
             break
-        hat = ball.shrinkage(Sum(multiplier, multiplier, 0.0), 1 / delta, hat, pool)
-        exemplar = -1
-    # The last C minimises its block at the last multiplier, so it need not have been kept.
-    C = multiplier
-    hat = ball.shrinkage(Sum(last, last, 0.0), 1 / delta, hat, pool)
-    pool.over_rows(shrink_rows, (last, C), *hat)
+        hat = constraint.shrinkage(WeightedSum(multiplier, multiplier, 0.0), 1 / delta, hat, pool)
+        offset[:] = 0
+    # The last C minimises its block at the last multiplier, so it has not been kept. It takes the place
+    # of the extrapolated multiplier, and the multiplier of the main loop that of the last one: no array
+    # is added.
+    hat = constraint.shrinkage(WeightedSum(last, last, 0.0), 1 / delta, hat, pool)
+    pool.over_rows(shrink_rows, (last, multiplier), hat)
     last[:] = 0
-    return ExemplarStart(Z, C, last, n_iter, converged)
+    return ExemplarStart(Z, C=multiplier, multiplier=last, n_iter=n_iter, converged=converged)
 
 
 def central_point(D: np.ndarray) -> int:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from smrmf._validation import Number, Rule
-from smrmf.factorization._closed_form import AbstractAffinity, AdaptiveAffinity, ClosedFormAffinity
-from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
-from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._points import Problem, Weights
-from smrmf.factorization._recipes import PAPER_SETTINGS
+from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
+from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.graph.exemplars import ExemplarRule
 
 
 class AMRMF(ManifoldFactorization):
@@ -56,7 +55,7 @@ class AMRMF(ManifoldFactorization):
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold.
     random_state : int, RandomState or None, default=None
@@ -109,10 +108,6 @@ class AMRMF(ManifoldFactorization):
     [20, 20, 20]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "selection_weight": (Number(1e-100), AUTO)
-    }
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -121,7 +116,7 @@ class AMRMF(ManifoldFactorization):
         n_neighbors: int | str = "auto",
         manifold_weight: float | str = "auto",
         selection_weight: float | str = "auto",
-        exemplar_rule: str = "mass",
+        exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
         penalty: float | str = "auto",
         penalty_growth: float = 1.05,
@@ -130,43 +125,39 @@ class AMRMF(ManifoldFactorization):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.exemplars = exemplars
-        self.exemplar_rule = exemplar_rule
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        sizes = problem.sizes
-        points = Points.from_data(problem.X, problem.neighbors, sizes.n_neighbors, problem.pool)
-        distances = EuclideanDissimilarity.from_points(points, 2)
-        dissimilarity = RoughnessDissimilarity(distances)
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        sizes, start = problem.sizes, weigh(problem.reduced)
+        dissimilarity = RoughnessDissimilarity.from_points(Points.from_problem(problem))
         if isinstance(self.selection_weight, str):
             ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
-            beta = weights.lam / ratio if weights.lam > 0 else 1.0
+            beta = start.balanced_weight(ratio)
         else:
             # The weight is meant for plain squared distances, those here have a scale.
-            unit = problem.magnitude * distances.scale / weights.scale
-            beta = self.selection_weight * unit
-        return AdaptiveAffinity(
-            ClosedFormAffinity(
-                dissimilarity,
-                problem.neighborhoods("mass", "affinity", None),
-                beta,
-                None,
-                2 * sizes.n_neighbors,
-            )
+            beta = self.selection_weight * (problem.magnitude * dissimilarity.distances.scale / start.scale)
+        columns = ClosedFormAffinity(
+            dissimilarity,
+            problem.neighborhoods("mass", "affinity", None),
+            beta,
+            smoothness=None,
+            list_size=2 * sizes.n_neighbors,
+            first=problem.representation,
         )
+        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
+        return Slots(start, AdaptiveAffinity(columns), FixedPoints(start.scaled), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import Number, ParameterError, Rule, check_memory
-from smrmf.factorization._closed_form import AbstractAffinity
-from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._points import Problem, Sizes, Weights
-from smrmf.factorization._projected import ProjectedAffinity, graph_scatter, smallest_axes
-from smrmf.factorization._recipes import PAPER_SETTINGS
-from smrmf.factorization._reduce import Reduced, leading_axes
-from smrmf.factorization._start import simplex_graph
-from smrmf.graph.neighbors import symmetrize
+from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, check_memory
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem, Sizes, leading_axes
+from smrmf.factorization._projected import (
+    ProjectedAffinity,
+    ProjectedPoints,
+    graph_scatter,
+    smallest_axes,
+)
+from smrmf.factorization._slots import RankedExemplars, Slots
+from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.graphs import symmetrize
+
+
+def check_dense_arrays(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
+    """Refuse more points than the n x n arrays have room for."""
+    n = sizes.n_samples
+    check_memory(
+        "APMF", 4 * n * n * dtype.itemsize, f"four arrays of {n} x {n}", "use FastSMRMF, or fewer points"
+    )
 
 
 class APMF(ManifoldFactorization):
@@ -65,7 +74,7 @@ class APMF(ManifoldFactorization):
     penalty_growth : float, default=1.5
         Growth rho of the penalty per iteration.
     max_iter : int, default=100
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold; 0 does all
         iterations.
@@ -125,10 +134,12 @@ class APMF(ManifoldFactorization):
     (4, 2)
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "projection_weight": (Number(1e-100), AUTO),
-        "n_components": (Number(1, integer=True), Number(0, 1, above=True)),
+    _constraints: ClassVar[Constraints] = {
+        "projection_weight": (Interval(1e-100), AUTO),
+        "n_components": (COUNT, SHARE),
     }
+    _reduction = staticmethod(leading_axes)
+    _checks = (check_dense_arrays,)
 
     def __init__(
         self,
@@ -139,7 +150,7 @@ class APMF(ManifoldFactorization):
         manifold_weight: float | str = "auto",
         projection_weight: float | str = "auto",
         n_components: float = 0.5,
-        exemplar_rule: str = "mass",
+        exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
         penalty: float | str = "auto",
         penalty_growth: float = 1.5,
@@ -148,63 +159,38 @@ class APMF(ManifoldFactorization):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.exemplars = exemplars
-        self.exemplar_rule = exemplar_rule
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.projection_weight = projection_weight
         self.n_components = n_components
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
-        n = sizes.n_samples
-        check_memory(
-            "APMF", 4 * n * n * dtype.itemsize, f"four arrays of {n} x {n}", "use FastSMRMF, or fewer points"
-        )
-
-    def _reduce(self, data: np.ndarray) -> Reduced:
-        return leading_axes(data)
-
-    def _pose(self, problem: Problem) -> Problem:
-        m = problem.X.shape[1]
-        if not isinstance(self.n_components, numbers.Integral):
-            count = max(1, round(self.n_components * m))
-        elif self.n_components > m:
-            raise ParameterError(
-                f"n_components={self.n_components} is more than the {m} directions in which the points "
-                "extend: ask for at most so many, or for a share between 0 and 1."
-            )
-        else:
-            count = int(self.n_components)
-        graph = symmetrize(simplex_graph(problem.neighbors, problem.sizes.n_neighbors))
-        return replace(
-            problem, projection=smallest_axes(graph_scatter(graph, problem.X, problem.pool), count)
-        )
-
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        X = problem.X / weights.scale
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        X, pool = problem.reduced, problem.pool
+        count = projected_coordinates(self.n_components, X.shape[1])
+        P = smallest_axes(graph_scatter(symmetrize(problem.representation), X, pool), count)
+        start = weigh(pool.matmul(X, P))
         if isinstance(self.projection_weight, str):
             # A point of its own cluster and one of another, at the mean distance, then count alike.
-            mean = 2 * float(np.var(problem.view / weights.scale, axis=0).sum())
-            alpha = (weights.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
+            mean = 2 * float(np.var(start.scaled, axis=0).sum())
+            alpha = (start.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
-            alpha = self.projection_weight * weights.scale * problem.magnitude
-        start = simplex_graph(problem.neighbors, problem.sizes.n_neighbors)
-        assert problem.projection is not None  # posed above
-        return ProjectedAffinity(X, start, problem.projection, alpha, problem.pool)
-
-    def _named(self, state: Any, reduced: Reduced) -> dict[str, Any]:
-        projection = np.ascontiguousarray(reduced.restore(state.W.T).T)
-        return {"projection_": projection, "n_components_": projection.shape[1]}
+            alpha = self.projection_weight * start.scale * problem.magnitude
+        return Slots(
+            start,
+            ProjectedAffinity(problem.representation, alpha, pool),
+            ProjectedPoints(X / start.scale, P, start.scaled, alpha, problem.reduction, pool),
+            RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
+        )
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
@@ -221,3 +207,15 @@ class APMF(ManifoldFactorization):
             "max_iter": 30,
             "tol": 0.0,
         }
+
+
+def projected_coordinates(n_components: float, n_directions: int) -> int:
+    """Return how many coordinates a count or a share of the directions means."""
+    if not isinstance(n_components, numbers.Integral):
+        return max(1, round(n_components * n_directions))
+    if n_components > n_directions:
+        raise ParameterError(
+            f"n_components={n_components} is more than the {n_directions} directions in which the points "
+            "extend: ask for at most so many, or for a share between 0 and 1."
+        )
+    return int(n_components)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,42 +10,33 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
 from smrmf._validation import (
-    Number,
+    AUTO,
+    COUNT,
+    Constraints,
+    InstanceOf,
     ParameterError,
-    Rule,
-    Thing,
-    Word,
     as_dense,
     check_n_clusters,
-    over,
-    tame,
 )
-from smrmf.factorization._alternating import (
-    Descent,
-    Factors,
-    SemiNonnegative,
-    alternate,
-    squared_norm_of,
-    warn_unless_converged,
-)
+from smrmf.factorization._alternating import AlternatingSolution, Factors, SemiNonnegative, alternate
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import DEFAULT_NEIGHBORS
-from smrmf.factorization._reduce import reduce_features
-from smrmf.factorization._results import warn_of_empty_clusters
+from smrmf.factorization._points import DEFAULT_NEIGHBORS, reduce_features
+from smrmf.factorization._results import empty_cluster_warnings
 from smrmf.graph.spectral import kmeans_labels
+from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
 from smrmf.sharing import remember
 
 # A positive vector must not vanish where the leading singular vector does.
-SMALLEST_SHARE = 1e-2
+SMALLEST_LIFT = 1e-2
 LIFT = 1.01
 # With fewer entries than this share, products with sparse data are the cheaper ones.
 SPARSE_SHARE = 0.05
 
 
-class Posed(NamedTuple):
+class DeepInput(NamedTuple):
     """Checked data, divided by its magnitude, and the sizes of the two layers."""
 
     data: np.ndarray
@@ -73,7 +64,7 @@ class DeepSemiNMF(Factorization):
         Sizes of the two codes. "auto" is half the features and the larger of a tenth of that and
         ``2 n_clusters`` (the paper), never more than points, features, or the layer before.
     max_iter : int, default=1000
-        At most so many iterations, in each layer and in the fine-tuning.
+        Maximum number of iterations, in each layer and in the fine-tuning.
     tol : float, default=1e-4
         Relative change of the objective at which to stop; 0 does all iterations.
     n_init : int, default=20
@@ -117,11 +108,9 @@ class DeepSemiNMF(Factorization):
     ((537, 6), True)
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
-    } | {
-        "layers": (Word(("auto",)), Thing((tuple, list), "a pair of integers")),
-        "n_init": (Number(1, integer=True),),
+    _constraints: ClassVar[Constraints] = {
+        "layers": (AUTO, InstanceOf("a pair of integers", tuple, list)),
+        "n_init": (COUNT,),
     }
 
     def __init__(
@@ -143,20 +132,21 @@ class DeepSemiNMF(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> Posed:
+    def _prepare(self, X: Any) -> DeepInput:
         check_n_clusters(self.n_clusters, X.shape[0])
         layers = layer_sizes(self.layers, X.shape[0], X.shape[1], self.n_clusters)
-        return Posed(*tame(as_dense("DeepSemiNMF", X, 3)), layers)
+        data, magnitude = scale_to_safe_range(as_dense("DeepSemiNMF", X, 3))
+        return DeepInput(data, magnitude, layers)
 
-    def _n_steps(self, problem: Posed) -> int:
+    def _n_steps(self, given: DeepInput) -> int:
         return self.max_iter
 
-    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
-        data, magnitude, layers = problem
+    def _solve(self, given: DeepInput, pool: Pool, report: FitReporter) -> Fitted:
+        data, magnitude, layers = given
         random_state = check_random_state(self.random_state)
         seed = random_state.randint(np.iinfo(np.int32).max)
-        scale = float(np.sqrt(squared_norm_of(data) / len(data))) or 1.0
-        reduced = remember(reduce_features, over(data, scale))
+        scale = float(np.sqrt(squared_frobenius_norm(data) / len(data))) or 1.0
+        reduced = remember(reduce_features, divide_keeping_dtype(data, scale))
         unit = data.dtype.type(scale * magnitude)
 
         first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
@@ -179,13 +169,12 @@ class DeepSemiNMF(Factorization):
             }
 
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
-            return watch({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
+            return report({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
 
         tuning = semi_nmf(reduced.X, second.factors.G, pool, self.max_iter, self.tol, on_iteration)
-        fitted = attributes(tuning.factors)
-        warn_of_empty_clusters(fitted["labels_"], [], self.n_clusters, 4)
-        warn_unless_converged("DeepSemiNMF", tuning, self.tol, 4)
-        return fitted | tuning.named()
+        found = attributes(tuning.factors)
+        warnings = empty_cluster_warnings(found["labels_"], [], self.n_clusters)
+        return Fitted(found | tuning.attributes(), warnings + tuning.warnings("DeepSemiNMF", self.tol))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
@@ -201,7 +190,7 @@ def layer_sizes(
     if isinstance(layers, str):
         first = min(max(round(n_features / 2), 1), most)
         return first, min(max(round(first / 10), 2 * n_clusters), first)
-    whole = len(layers) == 2 and all(Number(1, integer=True).accepts(size) for size in layers)
+    whole = len(layers) == 2 and all(COUNT.accepts(size) for size in layers)
     if not whole or not layers[1] <= layers[0] <= most:
         raise ParameterError(
             f"layers={layers!r} must be two whole numbers from 1 to min(n_samples, n_features)={most}, the "
@@ -217,10 +206,10 @@ def semi_nmf(
     max_iter: int,
     tol: float,
     on_iteration: Callable[[int, float, Factors], bool] | None = None,
-) -> Descent:
+) -> AlternatingSolution:
     """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
     points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_SHARE * X.size else X
-    method = SemiNonnegative(points, squared_norm_of(X), pool)
+    method = SemiNonnegative(points, squared_frobenius_norm(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
     return alternate(method, method.start(G), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
 
@@ -245,7 +234,7 @@ def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
     leading = left[:, 0]
     rounding = len(X) * float(np.finfo(X.dtype).eps) * leading.max()
     lift = np.abs(leading) if (leading >= -rounding).all() else np.ones_like(leading)
-    lift = np.maximum(lift, SMALLEST_SHARE * lift.mean())
+    lift = np.maximum(lift, SMALLEST_LIFT * lift.mean())
     # A little more than needed: an exact zero would stay one for ever, and rounding decide which it is.
     amount = np.where(beyond, 1, LIFT * np.maximum((-left / lift[:, None]).max(axis=0), 0))
     lifted = np.maximum(left + lift[:, None] * amount, 0) * values

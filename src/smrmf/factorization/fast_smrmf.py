@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import Number, Rule
-from smrmf.factorization._closed_form import AbstractAffinity, ClosedFormAffinity
-from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._points import Problem, Weights
-from smrmf.factorization._recipes import (
-    BANDWIDTHS,
-    DISSIMILARITIES,
-    NEIGHBORHOODS,
-    PAPER_SETTINGS,
-    make_dissimilarity,
-    scaled_selection_weight,
-)
+from smrmf._validation import AUTO, Constraints, Interval
+from smrmf.factorization._closed_form import ClosedFormAffinity
+from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.graph.exemplars import ExemplarRule
 
 
 class FastSMRMF(ManifoldFactorization):
@@ -69,7 +63,7 @@ class FastSMRMF(ManifoldFactorization):
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold.
     random_state : int, RandomState or None, default=None
@@ -127,14 +121,7 @@ class FastSMRMF(ManifoldFactorization):
     True
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "selection_weight": (Number(1e-100), AUTO),
-        "smoothness": (Number(1e-30), AUTO),
-        "dissimilarity": (DISSIMILARITIES,),
-        "neighborhoods": (NEIGHBORHOODS,),
-        "bandwidth": (BANDWIDTHS,),
-        "freeze_tol": (Number(0),),
-    }
+    _constraints: ClassVar[Constraints] = {"smoothness": (Interval(1e-30), AUTO)}
 
     def __init__(
         self,
@@ -148,7 +135,7 @@ class FastSMRMF(ManifoldFactorization):
         dissimilarity: str = "sqeuclidean",
         neighborhoods: str = "affinity",
         bandwidth: str = "distance",
-        exemplar_rule: str = "mass",
+        exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
         penalty: float | str = "auto",
         penalty_growth: float = 1.05,
@@ -158,38 +145,42 @@ class FastSMRMF(ManifoldFactorization):
         n_jobs: int | None = -1,
         freeze_tol: float = 0.0,
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.exemplars = exemplars
-        self.exemplar_rule = exemplar_rule
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
         self.smoothness = smoothness
         self.dissimilarity = dissimilarity
         self.neighborhoods = neighborhoods
         self.bandwidth = bandwidth
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.freeze_tol = freeze_tol
 
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        sizes = problem.sizes
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        sizes, start = problem.sizes, weigh(problem.reduced)
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, True, problem)
-        return ClosedFormAffinity(
+        smoothness = None if isinstance(self.smoothness, str) else float(self.smoothness)
+        # The simplex graph of the start is the first Z, where both have k neighbours by squared distances.
+        known = smoothness is None and self.dissimilarity == "sqeuclidean"
+        affinity = ClosedFormAffinity(
             dissimilarity,
             problem.neighborhoods(self.exemplar_rule, self.neighborhoods, sizes.n_exemplars),
-            scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
-            None if isinstance(self.smoothness, str) else float(self.smoothness),
-            2 * sizes.n_neighbors,
-            self.freeze_tol,
+            scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),
+            smoothness,
+            list_size=2 * sizes.n_neighbors,
+            freeze_tol=self.freeze_tol,
+            first=problem.representation if known else None,
         )
+        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
+        return Slots(start, affinity, FixedPoints(start.scaled), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,27 +10,17 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 from sklearn.utils import Tags, check_random_state
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import NOTHING, Number, ParameterError, Rule, Thing, Word, over, tame
-from smrmf.factorization._alternating import (
-    Factors,
-    Multiplicative,
-    alternate,
-    squared_norm_of,
-    unit_components,
-    warn_unless_converged,
-)
+from smrmf._validation import NONE, Constraints, InstanceOf, Interval, OneOf, check_nonnegative
+from smrmf.factorization._alternating import Factors, Multiplicative, alternate, unit_components
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import Sizes
-from smrmf.factorization._results import (
-    LABEL_RULES,
-    check_nonnegative,
-    label_rows,
-    warn_of_empty_clusters,
-)
-from smrmf.graph.neighbors import nearest_neighbors, neighbor_graph
+from smrmf.factorization._results import empty_cluster_warnings, label_rows
+from smrmf.graph.graphs import either_neighbor_graph, given_graph
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
+from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
 from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.
@@ -39,10 +28,9 @@ FEW = 500
 FEW_NEIGHBORS = 5
 # Entries of the start below this share of the largest are zero but for rounding.
 ROUNDING_SHARE = 1e-6
-MATRIX = Thing((np.ndarray, sp.spmatrix, sp.sparray), "an array or sparse matrix of weights")
 
 
-class Posed(NamedTuple):
+class GNMFInput(NamedTuple):
     """Checked data, divided by its magnitude, the graph of the user, and the sizes of the problem."""
 
     data: Any
@@ -82,7 +70,7 @@ class GNMF(Factorization):
         Where to start: the non-negative SVD with its zeros filled by the mean, where the rank allows
         it, or at random (the original).
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
         Relative change of the objective at which to stop; 0 does all iterations.
     random_state : int, RandomState or None, default=None
@@ -125,14 +113,13 @@ class GNMF(Factorization):
     [195, 178, 164]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
-    } | {
-        "n_neighbors": (Number(1, integer=True), Word(("auto", "sqrt"))),
-        "graph": (NOTHING, MATRIX),
-        "manifold_weight": (Number(0),),
-        "labels": (LABEL_RULES,),
-        "init": (Word(("auto", "random")),),
+    _constraints: ClassVar[Constraints] = {
+        "graph": (
+            NONE,
+            InstanceOf("an array or sparse matrix of weights", np.ndarray, sp.spmatrix, sp.sparray),
+        ),
+        "manifold_weight": (Interval(0),),
+        "init": (OneOf("auto", "random"),),
     }
 
     def __init__(
@@ -160,36 +147,35 @@ class GNMF(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> Posed:
+    def _prepare(self, X: Any) -> GNMFInput:
         check_nonnegative("GNMF", float(X.min()))
-        graph = None if self.graph is None else checked_graph(self.graph, X.shape[0], X.dtype)
+        graph = None if self.graph is None else given_graph(self.graph, X.shape[0], X.dtype)
         # Neighbours that are not needed need not fit the data either.
         n_neighbors = "auto" if graph is not None else self.n_neighbors
-        sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, n_neighbors, 1, FEW_NEIGHBORS)
-        return Posed(*tame(X), graph, sizes)
+        sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, n_neighbors, usual_neighbors=FEW_NEIGHBORS)
+        data, magnitude = scale_to_safe_range(X)
+        return GNMFInput(data, magnitude, graph, sizes)
 
-    def _n_steps(self, problem: Posed) -> int:
+    def _n_steps(self, given: GNMFInput) -> int:
         return self.max_iter
 
-    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
-        data, magnitude, graph, sizes = problem
+    def _solve(self, given: GNMFInput, pool: Pool, report: FitReporter) -> Fitted:
+        data, magnitude, graph, sizes = given
         random_state = check_random_state(self.random_state)
         if graph is None:
-            graph = either_neighbor_graph(data, sizes.n_neighbors, pool)
-        scale = float(np.sqrt(squared_norm_of(data) / sizes.n_samples)) or 1.0
-        X = over(data, scale)
+            graph = either_neighbor_graph(remember(find_neighbors, data, sizes.n_neighbors, pool=pool))
+        scale = float(np.sqrt(squared_frobenius_norm(data) / sizes.n_samples)) or 1.0
+        X = divide_keeping_dtype(data, scale)
         degrees = np.asarray(graph.sum(axis=1)).ravel()
-        method = Multiplicative(X, squared_norm_of(X), graph, degrees, float(self.manifold_weight), pool)
+        norm, weight = squared_frobenius_norm(X), float(self.manifold_weight)
+        method = Multiplicative(X, norm, graph, degrees, weight, pool)
         seed = random_state.randint(np.iinfo(np.int32).max)
 
-        def attributes(factors: Factors, warn: bool = False) -> dict[str, Any]:
+        def fitted(factors: Factors) -> Fitted:
             F, G = unit_components(factors.F, factors.G)
             # The same seed at every call: watching a fit does not change it.
-            seeded = np.random.RandomState(seed)
-            labels, moved = label_rows(G, self.labels, sizes.n_clusters, seeded)
-            if warn:
-                warn_of_empty_clusters(labels, moved, sizes.n_clusters, 5)
-            return {
+            labels, moved = label_rows(G, self.labels, sizes.n_clusters, np.random.RandomState(seed))
+            attributes = {
                 "labels_": labels,
                 "embedding_": G * G.dtype.type(scale * magnitude),
                 "components_": F,
@@ -198,14 +184,15 @@ class GNMF(Factorization):
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,
             }
+            return Fitted(attributes, empty_cluster_warnings(labels, moved, sizes.n_clusters))
 
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
-            return watch({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
+            return report({"n_iter": n_iter, "objective": objective}, lambda: fitted(factors).attributes)
 
         start = method.start(*first_factors(X, sizes.n_clusters, self.init, random_state))
-        descent = alternate(method, start, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration)
-        warn_unless_converged("GNMF", descent, self.tol, 4)
-        return attributes(descent.factors, warn=True) | descent.named()
+        solution = alternate(method, start, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration)
+        attributes, warnings = fitted(solution.factors)
+        return Fitted(attributes | solution.attributes(), solution.warnings("GNMF", self.tol) + warnings)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
@@ -225,32 +212,6 @@ class GNMF(Factorization):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
-
-
-def either_neighbor_graph(X: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
-    """Link two points, with weight 1, if either is among the nearest of the other."""
-    indices = remember(nearest_neighbors, X, n_neighbors, pool=pool).indices
-    W = neighbor_graph(indices, np.ones(indices.shape, X.dtype))
-    return W.maximum(W.T).tocsr()
-
-
-def checked_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
-    """Return a user's weights as a symmetric CSR matrix without diagonal."""
-    if graph.shape != (n_samples, n_samples):
-        raise ParameterError(
-            f"graph has shape {graph.shape}, but must have shape (n_samples, n_samples)="
-            f"({n_samples}, {n_samples}): one row and one column per point."
-        )
-    if graph.dtype.kind not in "biuf":
-        raise ParameterError(f"graph has entries of type {graph.dtype}, but weights must be numbers.")
-    W = sp.csr_array(graph, dtype=dtype, copy=True)
-    if not np.isfinite(W.data).all() or (W.nnz and W.data.min() < 0):
-        wrong = W.data[~(W.data >= 0) | np.isinf(W.data)][0]
-        raise ParameterError(f"graph has the weight {wrong:g}, but weights must be finite and at least 0.")
-    W = W.maximum(W.T).tocsr()
-    W.setdiag(0)
-    W.eliminate_zeros()
-    return W
 
 
 def first_factors(

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import NOTHING, ParameterError, Rule, Word, check_n_clusters, over, tame
-from smrmf.factorization._alternating import squared_norm_of, unit_components
+from smrmf._validation import NONE, Constraints, OneOf, ParameterError, check_n_clusters, check_nonnegative
+from smrmf.factorization._alternating import unit_components
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import DEFAULT_NEIGHBORS
-from smrmf.factorization._results import (
-    LABEL_RULES,
-    check_nonnegative,
-    label_rows,
-    warn_of_empty_clusters,
-)
+from smrmf.factorization._results import Warnings, empty_cluster_warnings, label_rows
+from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
+
+
+class NMFInput(NamedTuple):
+    """Checked data, divided by their magnitude."""
+
+    data: Any
+    magnitude: float
 
 
 class NMFClustering(Factorization):
@@ -41,7 +43,7 @@ class NMFClustering(Factorization):
     solver : {"cd", "mu"}, default="cd"
         scikit-learn's solver.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         scikit-learn's tolerance.
     random_state : int, RandomState or None, default=None
@@ -78,12 +80,9 @@ class NMFClustering(Factorization):
     ((3, 64), (537,))
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: RULES[name] for name in ("n_clusters", "max_iter", "tol", "random_state", "n_jobs")
-    } | {
-        "labels": (LABEL_RULES,),
-        "init": (NOTHING, Word(("random", "nndsvd", "nndsvda", "nndsvdar"))),
-        "solver": (Word(("cd", "mu")),),
+    _constraints: ClassVar[Constraints] = {
+        "init": (NONE, OneOf("random", "nndsvd", "nndsvda", "nndsvdar")),
+        "solver": (OneOf("cd", "mu"),),
     }
 
     def __init__(
@@ -107,7 +106,7 @@ class NMFClustering(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> tuple[Any, float]:
+    def _prepare(self, X: Any) -> NMFInput:
         check_nonnegative("NMFClustering", float(X.min()))
         check_n_clusters(self.n_clusters, X.shape[0])
         if self.init in ("nndsvd", "nndsvda", "nndsvdar") and self.n_clusters > min(X.shape):
@@ -115,17 +114,17 @@ class NMFClustering(Factorization):
                 f"init={self.init!r} needs n_clusters={self.n_clusters} to be at most min(n_samples, "
                 f"n_features)={min(X.shape)}: use init=None or 'random'."
             )
-        return tame(X)
+        return NMFInput(*scale_to_safe_range(X))
 
-    def _n_steps(self, problem: tuple[Any, float]) -> int:
+    def _n_steps(self, given: NMFInput) -> int:
         return 1  # scikit-learn's iterations are its own
 
-    def _solve(self, problem: tuple[Any, float], pool: Pool, watch: Watch) -> dict[str, Any]:
+    def _solve(self, given: NMFInput, pool: Pool, report: FitReporter) -> Fitted:
         from sklearn.decomposition import NMF  # slow to import, and needed by fit only
 
-        data, magnitude = problem
+        data, magnitude = given
         random_state = check_random_state(self.random_state)
-        scale = float(np.sqrt(squared_norm_of(data) / data.shape[0])) or 1.0
+        scale = float(np.sqrt(squared_frobenius_norm(data) / data.shape[0])) or 1.0
         model = NMF(
             self.n_clusters,
             init=self.init,
@@ -136,15 +135,10 @@ class NMFClustering(Factorization):
         )
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            G = model.fit_transform(over(data, scale))
+            G = model.fit_transform(divide_keeping_dtype(data, scale))
         F, G = unit_components(model.components_, G)
-        for warning in caught:
-            # Rounding may make the error of an exact fit the root of a negative number.
-            if not issubclass(warning.category, RuntimeWarning):
-                warnings.warn(str(warning.message), warning.category, stacklevel=4)
         labels, moved = label_rows(G, self.labels, self.n_clusters, random_state)
-        warn_of_empty_clusters(labels, moved, self.n_clusters, 4)
-        fitted = {
+        attributes = {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),
             "components_": F,
@@ -154,8 +148,15 @@ class NMFClustering(Factorization):
             "_magnitude": magnitude,
             "_fit_neighbors": min(DEFAULT_NEIGHBORS, data.shape[0] - 1),
         }
-        watch({"n_iter": model.n_iter_, "objective": fitted["reconstruction_err_"]}, lambda: fitted)
-        return fitted
+        metadata = {"n_iter": model.n_iter_, "objective": attributes["reconstruction_err_"]}
+        report(metadata, lambda: attributes)
+        # Rounding may make the error of an exact fit the root of a negative number.
+        passed_on: Warnings = [
+            (str(warning.message), warning.category)
+            for warning in caught
+            if not issubclass(warning.category, RuntimeWarning)
+        ]
+        return Fitted(attributes, passed_on + empty_cluster_warnings(labels, moved, self.n_clusters))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from smrmf._validation import Rule
-from smrmf.factorization._closed_form import AbstractAffinity, FixedAffinity
-from smrmf.factorization._manifold import ManifoldFactorization
-from smrmf.factorization._points import Problem, Weights
-from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS, heat_graph
-from smrmf.graph.neighbors import symmetrize
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
+from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.graphs import heat_graph, rows_to_one, symmetrize
 
 
 class RMNMF(ManifoldFactorization):
@@ -48,7 +46,7 @@ class RMNMF(ManifoldFactorization):
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold.
     random_state : int, RandomState or None, default=None
@@ -100,8 +98,6 @@ class RMNMF(ManifoldFactorization):
     [20, 20, 20]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {"bandwidth": (BANDWIDTHS,)}
-
     def __init__(
         self,
         n_clusters: int = 8,
@@ -110,7 +106,7 @@ class RMNMF(ManifoldFactorization):
         n_neighbors: int | str = "auto",
         manifold_weight: float | str = "auto",
         bandwidth: str = "distance",
-        exemplar_rule: str = "mass",
+        exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
         penalty: float | str = "auto",
         penalty_growth: float = 1.05,
@@ -119,27 +115,29 @@ class RMNMF(ManifoldFactorization):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.exemplars = exemplars
-        self.exemplar_rule = exemplar_rule
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.bandwidth = bandwidth
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        heat = heat_graph(problem, self.bandwidth)
-        # Rows of Zt sum to one, as they do for the learned graphs.
-        total = np.maximum(heat.sum(axis=1), np.finfo(heat.dtype).tiny)
-        return FixedAffinity(symmetrize(heat), (heat / total[:, None]).tocsr())
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        start = weigh(problem.reduced)
+        heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
+        return Slots(
+            start,
+            FixedAffinity(symmetrize(heat), rows_to_one(heat)),
+            FixedPoints(start.scaled),
+            RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
+        )
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

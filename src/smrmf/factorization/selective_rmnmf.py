@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from smrmf._validation import NOTHING, ParameterError, Rule, Thing
-from smrmf.factorization._closed_form import AbstractAffinity, FixedAffinity
-from smrmf.factorization._manifold import ManifoldFactorization
-from smrmf.factorization._points import Problem, Sizes, Weights
-from smrmf.factorization._recipes import BANDWIDTHS, PAPER_SETTINGS, heat_graph
-from smrmf.graph.neighbors import symmetrize
+from smrmf._validation import NONE, Constraints, InstanceOf, ParameterError
+from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import FixedAffinity, FixedPoints, GivenExemplars, Slots
+from smrmf.graph.graphs import heat_graph, symmetrize
 from smrmf.selection.ipm import IPM
 
 
@@ -51,7 +49,7 @@ class SelectiveRMNMF(ManifoldFactorization):
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold.
     random_state : int, RandomState or None, default=None
@@ -102,13 +100,8 @@ class SelectiveRMNMF(ManifoldFactorization):
     12
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: rule
-        for name, rule in ManifoldFactorization._rules.items()
-        if name not in ("exemplars", "exemplar_rule")
-    } | {
-        "bandwidth": (BANDWIDTHS,),
-        "selector": (NOTHING, Thing((BaseEstimator,), "a selector such as IPM()")),
+    _constraints: ClassVar[Constraints] = {
+        "selector": (NONE, InstanceOf("a selector such as IPM()", BaseEstimator)),
     }
 
     def __init__(
@@ -127,46 +120,34 @@ class SelectiveRMNMF(ManifoldFactorization):
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = -1,
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.selector = selector
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.bandwidth = bandwidth
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
 
-    def _sizes(self, n_samples: int) -> Sizes:
-        # How many points are selected is the selector's business.
-        return Sizes.from_parameters(n_samples, self.n_clusters, self.n_neighbors, 1)
-
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        start = weigh(problem.reduced)
         selector = fit_selector(self.selector, problem)
-        chosen = np.sort(selector.exemplar_indices_)
-        heat = heat_graph(problem, self.bandwidth)
-        kept = np.zeros(len(problem.X), heat.dtype)
-        kept[chosen] = 1
+        heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
+        kept = np.zeros(problem.sizes.n_samples, heat.dtype)
+        kept[selector.exemplar_indices_] = 1
         restricted = (heat * kept[:, None]).tocsr()
         restricted.eliminate_zeros()
-        return FixedAffinity(symmetrize(restricted), represented_by(restricted), selector)
-
-    def _exemplar_results(self, affinity: Any, Zt: Any, labels: np.ndarray, sizes: Sizes) -> dict[str, Any]:
-        selector = affinity.selector
-        indices = np.asarray(selector.exemplar_indices_)
-        scores = getattr(selector, "exemplar_scores_", np.ones(len(indices)))
-        return {"selector_": selector, "exemplar_indices_": indices, "exemplar_scores_": scores}
+        affinity = FixedAffinity(symmetrize(restricted), represented_by(restricted))
+        return Slots(start, affinity, FixedPoints(start.scaled), GivenExemplars(selector))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
         """Return the paper's parameters; it tunes ``manifold_weight`` over 1e-3 ... 1 with labels."""
-        shared = {k: v for k, v in PAPER_SETTINGS.items() if k not in ("exemplars", "exemplar_rule")}
-        return shared | {"manifold_weight": 0.1, "bandwidth": "distance"}
+        return PAPER_PROTOCOL | {"manifold_weight": 0.1, "bandwidth": "distance"}
 
 
 def fit_selector(selector: Any, problem: Problem) -> Any:

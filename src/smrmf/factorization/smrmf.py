@@ -2,28 +2,45 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import NOTHING, Number, ParameterError, Rule, Word, check_memory
-from smrmf.factorization._closed_form import AbstractAffinity, RowSparseAffinity
-from smrmf.factorization._manifold import AUTO, ManifoldFactorization
-from smrmf.factorization._points import Problem, Sizes, Weights
-from smrmf.factorization._recipes import (
-    BANDWIDTHS,
-    DISSIMILARITIES,
-    NEIGHBORHOODS,
-    PAPER_SETTINGS,
-    make_dissimilarity,
-    scaled_selection_weight,
-)
-from smrmf.kernels._balls import AbstractBall, L1InfBall, L12Ball, WholeSpace
+from smrmf._validation import NONE, Constraints, OneOf, ParameterError, check_memory
+from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._points import Problem, Sizes
+from smrmf.factorization._row_sparse import RowSparseAffinity
+from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.graph.exemplars import ExemplarRule
+from smrmf.kernels.balls import L1InfBall, L12Ball, RowConstraint, Unconstrained
 
 # D, Z, C and their multiplier, and not quite one more for blocks of them in the threads. Without a
 # selection the graph is all of Z, as a sparse matrix with its transpose and their mean.
 DENSE_ARRAYS, DENSE_ARRAYS_OF_WHOLE_GRAPH = 5, 12
+
+
+def check_radius(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
+    """Refuse a radius of the l1,2 ball that no Z with columns on the simplex can have."""
+    smallest = int(np.ceil(np.sqrt(sizes.n_samples)))
+    if model.selection == "l2" and sizes.n_exemplars < smallest:
+        raise ParameterError(
+            f"selection='l2' cannot have exemplars={model.exemplars!r}, a radius of "
+            f"{sizes.n_exemplars}: columns of Z that sum to one have row norms of at least "
+            f"sqrt(n_samples) in all; use exemplars={smallest} or more, or selection='linf'."
+        )
+
+
+def check_dense_arrays(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
+    """Refuse more points than the n x n arrays have room for."""
+    n = sizes.n_samples
+    arrays = DENSE_ARRAYS if model.selection else DENSE_ARRAYS_OF_WHOLE_GRAPH
+    check_memory(
+        "SMRMF",
+        arrays * n * n * dtype.itemsize,
+        f"{arrays} arrays of {n} x {n}",
+        "use FastSMRMF, whose memory grows with n_samples only",
+    )
 
 
 class SMRMF(ManifoldFactorization):
@@ -73,7 +90,7 @@ class SMRMF(ManifoldFactorization):
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Relative change of the objective at which to stop, once the constraints hold.
     random_state : int, RandomState or None, default=None
@@ -131,15 +148,11 @@ class SMRMF(ManifoldFactorization):
     [0, 1, 2]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = ManifoldFactorization._rules | {
-        "selection_weight": (Number(1e-100), AUTO),
-        "dissimilarity": (DISSIMILARITIES,),
-        "selection": (Word(("linf", "l2")), NOTHING),
-        "neighborhoods": (NEIGHBORHOODS,),
-        "bandwidth": (BANDWIDTHS,),
-        "freeze_tol": (Number(0),),
-        "exemplar_start": (Word(("selected", "single")),),
+    _constraints: ClassVar[Constraints] = {
+        "selection": (OneOf("linf", "l2"), NONE),
+        "exemplar_start": (OneOf("selected", "single"),),
     }
+    _checks = (check_radius, check_dense_arrays)
 
     def __init__(
         self,
@@ -153,7 +166,7 @@ class SMRMF(ManifoldFactorization):
         selection: str | None = "linf",
         neighborhoods: str = "affinity",
         bandwidth: str = "distance",
-        exemplar_rule: str = "mass",
+        exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
         penalty: float | str = "auto",
         penalty_growth: float = 1.05,
@@ -164,62 +177,40 @@ class SMRMF(ManifoldFactorization):
         freeze_tol: float = 0.0,
         exemplar_start: str = "selected",
     ) -> None:
-        super().__init__(
-            n_clusters=n_clusters,
-            n_neighbors=n_neighbors,
-            manifold_weight=manifold_weight,
-            init=init,
-            penalty=penalty,
-            penalty_growth=penalty_growth,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        self.n_clusters = n_clusters
         self.exemplars = exemplars
-        self.exemplar_rule = exemplar_rule
+        self.n_neighbors = n_neighbors
+        self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
         self.dissimilarity = dissimilarity
         self.selection = selection
         self.neighborhoods = neighborhoods
         self.bandwidth = bandwidth
+        self.exemplar_rule = exemplar_rule
+        self.init = init
+        self.penalty = penalty
+        self.penalty_growth = penalty_growth
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.freeze_tol = freeze_tol
         self.exemplar_start = exemplar_start
 
-    def _check_sizes(self, sizes: Sizes, dtype: np.dtype) -> None:
-        n, smallest = sizes.n_samples, int(np.ceil(np.sqrt(sizes.n_samples)))
-        if self.selection == "l2" and sizes.n_exemplars < smallest:
-            raise ParameterError(
-                f"selection='l2' cannot have exemplars={self.exemplars!r}, a radius of "
-                f"{sizes.n_exemplars}: columns of Z that sum to one have row norms of at least "
-                f"sqrt(n_samples) in all; use exemplars={smallest} or more, or selection='linf'."
-            )
-        arrays = DENSE_ARRAYS if self.selection else DENSE_ARRAYS_OF_WHOLE_GRAPH
-        check_memory(
-            "SMRMF",
-            arrays * n * n * dtype.itemsize,
-            f"{arrays} arrays of {n} x {n}",
-            "use FastSMRMF, whose memory grows with n_samples only",
-        )
-
-    def _ball(self, radius: float) -> AbstractBall:
-        if self.selection is None:
-            return WholeSpace()
-        return L1InfBall(radius) if self.selection == "linf" else L12Ball(radius)
-
-    def _affinity(self, problem: Problem, weights: Weights) -> AbstractAffinity:
-        count = problem.sizes.n_exemplars
+    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
+        start, count = weigh(problem.reduced), problem.sizes.n_exemplars
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
-        return RowSparseAffinity(
+        kept = None if self.selection is None else count
+        affinity = RowSparseAffinity(
             dissimilarity,
-            self._ball(float(count)),
-            problem.neighborhoods(
-                self.exemplar_rule, self.neighborhoods, None if self.selection is None else count
-            ),
-            scaled_selection_weight(self.selection_weight, dissimilarity, problem, weights),
-            self.freeze_tol,
-            self.exemplar_start == "single",
+            row_constraint(self.selection, float(count)),
+            problem.neighborhoods(self.exemplar_rule, self.neighborhoods, kept),
+            scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),
+            freeze_tol=self.freeze_tol,
+            single_start=self.exemplar_start == "single",
         )
+        exemplars = RankedExemplars(self.exemplar_rule, count)
+        return Slots(start, affinity, FixedPoints(start.scaled), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
@@ -234,3 +225,10 @@ class SMRMF(ManifoldFactorization):
             "neighborhoods": "affinity",
             "bandwidth": "squared-distance",
         }
+
+
+def row_constraint(selection: str | None, radius: float) -> RowConstraint:
+    """Return the set in which the rows of Z are kept."""
+    if selection is None:
+        return Unconstrained()
+    return L1InfBall(radius) if selection == "linf" else L12Ball(radius)

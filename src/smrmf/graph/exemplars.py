@@ -7,20 +7,30 @@ be dense (SMRMF) or CSR (the others).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._ranking import best_first, tie_resolution
-from smrmf.graph.neighbors import neighbor_graph, symmetrize
-from smrmf.kernels.simplex import gather_columns, keep_largest, positive_columns
+from smrmf.graph.graphs import neighbor_graph, symmetrize
+from smrmf.kernels.sparse_rows import count_positive, gather_positive, keep_largest
 
-Rule = Literal["mass", "norm"]
-Matrix = Any  # a dense array or a CSR matrix
+ExemplarRule = Literal["mass", "norm"]
+Matrix: TypeAlias = Any  # a dense array or a CSR matrix
 
 
-def represented(Zt: Matrix, rule: Rule) -> np.ndarray:
+def tie_resolution(dtype: np.dtype) -> float:
+    """Return the relative difference below which two numbers count as equal."""
+    return float(np.finfo(dtype).eps) ** 0.6
+
+
+def best_first(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices of the largest scores; ties go to the lower index (paper note 7)."""
+    unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
+    return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
+
+
+def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     """Score every point by what it represents: the mass of others, or the L2 norm of its row of Z."""
     n = Zt.shape[0]
     if sp.issparse(Zt):
@@ -39,10 +49,10 @@ def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
         rows.sort_indices()
         return rows
     counts = np.zeros(len(chosen), np.intp)
-    positive_columns(Zt, chosen, counts)
+    count_positive(Zt, chosen, counts)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices, data = np.empty(indptr[-1], np.intp), np.empty(indptr[-1], Zt.dtype)
-    gather_columns(Zt, chosen, indptr[:-1].copy(), indices, data)
+    gather_positive(Zt, chosen, indptr[:-1].copy(), indices, data)
     return sp.csr_array((data, indices, indptr), shape=(len(chosen), len(Zt)))
 
 
@@ -56,7 +66,7 @@ class Neighborhoods:
 
     n_exemplars: int | None
     n_neighbors: int
-    rule: Rule
+    rule: ExemplarRule
     neighbors: np.ndarray | None = None
 
     def graph(self, Zt: Matrix, D: np.ndarray | None = None) -> sp.csr_array:
@@ -65,7 +75,7 @@ class Neighborhoods:
             return symmetrize(rows_of_z(Zt, np.arange(Zt.shape[0])))
         n = Zt.shape[0]
         # In the order of the points, in which the columns of Zt are read fastest.
-        chosen = np.sort(best_first(represented(Zt, self.rule), self.n_exemplars))
+        chosen = np.sort(best_first(exemplar_scores(Zt, self.rule), self.n_exemplars))
         rows = rows_of_z(Zt, chosen)
         if self.neighbors is not None:
             known = self.neighbors[chosen]
@@ -95,7 +105,9 @@ def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
     return quotas
 
 
-def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tuple[np.ndarray, np.ndarray]:
+def rank_exemplars(
+    Zt: Matrix, labels: np.ndarray, count: int, rule: ExemplarRule
+) -> tuple[np.ndarray, np.ndarray]:
     """Choose and rank the exemplars of a finished clustering; return indices and scores, best first.
 
     The paper's rule takes the rows of Z with the largest norms, wherever they lie. The rule ``mass``
@@ -103,7 +115,7 @@ def rank_exemplars(Zt: Matrix, labels: np.ndarray, count: int, rule: str) -> tup
     so the exemplars cover all clusters and sit where neighbours agree.
     """
     if rule == "norm":
-        scores = represented(Zt, "norm")
+        scores = exemplar_scores(Zt, "norm")
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
     membership = np.eye(labels.max() + 1, dtype=Zt.dtype)[labels]

@@ -13,12 +13,12 @@ from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool
-from smrmf.graph.neighbors import nearest_neighbors
+from smrmf.graph.neighbors import find_neighbors
 
 KMEANS_STARTS = 10
 
 
-def by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Renumber the clusters by size, largest first, so that runs and row orders agree."""
     order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
     rank = np.empty(n_clusters, dtype=np.intp)
@@ -34,9 +34,9 @@ def kmeans_labels(
 
     model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
     with warnings.catch_warnings():
-        # Fewer distinct points than clusters: the estimator says so after its repair.
+        # Fewer distinct points than clusters: the estimator repairs the labels and says so.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return by_size(model.fit_predict(X), n_clusters)
+        return relabel_by_size(model.fit_predict(X), n_clusters)
 
 
 def graph_labels(
@@ -55,26 +55,29 @@ def graph_labels(
     the surplus of small ones is tied to the largest, and where their number is that of the clusters
     they are the answer. Eigenvectors count by their eigenvalue to the power ``diffusion_steps``.
     """
-    W = _join_components(X, W, n_clusters, pool)
-    n_components, component = connected_components(W, directed=False)
+    W, n_components, component = _join_components(X, W, n_clusters, pool)
     if n_components == n_clusters:
-        return by_size(component, n_clusters)
+        return relabel_by_size(component, n_clusters)
     embedding = _smoothest(W, component, n_components, n_clusters, random_state, diffusion_steps)
     return kmeans_labels(embedding, n_clusters, random_state, n_starts)
 
 
-def _join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> sp.csr_array:
-    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest."""
+def _join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[sp.csr_array, int, np.ndarray]:
+    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest.
+
+    Return the graph, the number of its components, and the component of every point.
+    """
     n_components, component = connected_components(W, directed=False)
     if n_components <= limit:
-        return W
+        return W, n_components, component
     sizes = np.bincount(component)
     kept = np.isin(component, np.argsort(-sizes, kind="stable")[:limit])
     inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
-    nearest = nearest_neighbors(X[outside], 1, X[inside], pool).indices[:, 0]
+    nearest = find_neighbors(X[outside], 1, X[inside], pool=pool).indices[:, 0]
     ties = np.full(len(inside), W.data.mean(), W.dtype)
     bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
-    return (W + bridge + bridge.T).tocsr()
+    joined = (W + bridge + bridge.T).tocsr()
+    return joined, *connected_components(joined, directed=False)
 
 
 def _smoothest(

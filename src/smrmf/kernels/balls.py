@@ -1,89 +1,110 @@
-"""Projections on the simplex and on the row-sparse balls of the paper.
+"""The sets that make Z row-sparse: l1,inf (tau counts exemplars), l1,2, or no constraint (-NS).
 
-Each function solves ``argmin_C ||C - Y||_F`` over a set. In the paper's orientation the rows of Z are
-the groups of the ball and its columns lie on the simplex; the factorisation stores Z transposed, so
-its groups are columns here.
+Projecting on any of them solves ``argmin_C ||C - Y||_F`` by scaling and clipping whole rows of Z. In the
+paper's orientation the rows of Z are the groups of the ball; the factorisation stores Z transposed, so its
+groups are columns here. A :class:`RowConstraint` answers with one factor and one cap per group, so that
+n x n arrays are touched by kernels only.
 """
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
+from smrmf.kernels.simplex import project_simplex
 
 MAX_NEWTON_STEPS = 100
-# Below this share of entries other than zero, collecting them pays.
+# Below this share of entries other than zero it pays to collect them (benchmarks/kernels.py, "column tails").
 SPARSE_SHARE = 0.1
-# One entry in so many is looked at for a first bound.
-SAMPLE_STRIDE = 16
 
 
-@kernel
-def simplex_threshold(y, radius, active):
-    """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from a bound on theta.
+class Shrinkage(NamedTuple):
+    """A projection: ``C = scale * clip(factor * Y, -cap, cap)``, columns of Y as groups."""
 
-    The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
-    theta then is at least minus the radius, and at least the theta of a sample of the entries.
-    Starting there leaves out almost everything at once. ``active`` is a work array as long as ``y``.
-    """
-    bound = -radius
-    for stride in (SAMPLE_STRIDE, 1):
-        n_active = 0
-        for i in range(0, y.shape[0], stride):
-            # Stored first and counted after: no branch that could be foretold wrongly.
-            active[n_active] = y[i]
-            n_active += y[i] > bound
-        if n_active > 0:  # or no radius, or entries that overflowed, which are for the loop to tell
-            bound = _threshold_of_active(active, n_active, radius)
-    return bound
+    factor: np.ndarray
+    cap: np.ndarray
+    scale: float
 
 
-@kernel
-def _threshold_of_active(active, n_active, radius):
-    """Find the theta of the first entries, dropping those below its estimate until none is."""
-    while True:
-        # A fresh sum instead of running corrections: no rounding piles up.
-        total = 0.0
-        for a in range(n_active):
-            total += active[a]
-        theta = (total - radius) / n_active
-        kept = 0
-        for a in range(n_active):
-            active[kept] = active[a]
-            kept += active[a] > theta
-        if kept == n_active or kept == 0:
-            return theta
-        n_active = kept
+class WeightedSum(NamedTuple):
+    """``P + weight Q``, which the kernels never store."""
+
+    P: np.ndarray
+    Q: np.ndarray
+    weight: float
 
 
-@kernel
-def project_in_place(row, radius, active):
-    """Project one vector on the simplex."""
-    largest = row[0]
-    for i in range(1, row.shape[0]):
-        largest = max(largest, row[i])
-    # Stored in between: reordered sums would lose a unit radius beside 1e16.
-    for i in range(row.shape[0]):
-        row[i] -= largest
-    theta = simplex_threshold(row, radius, active)
-    for i in range(row.shape[0]):
-        row[i] = max(row[i] - theta, 0.0)
+class RowConstraint(ABC):
+    """A set on which the rows of Z are projected, or a regulariser whose proximal map has the same form."""
+
+    @abstractmethod
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Project ``scale * Y``; ``warm`` is the answer to a nearby question."""
 
 
-@kernel
-def project_rows_in_place(Y, radius):
-    """Project each row of ``Y`` on the simplex of that radius."""
-    active = np.empty(Y.shape[1], Y.dtype)
-    for r in range(Y.shape[0]):
-        project_in_place(Y[r], radius, active)
+@dataclass(frozen=True)
+class L1InfBall(RowConstraint):
+    """``sum_i max_j |z_ij| <= radius``."""
+
+    radius: float
+
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Clip every group at its level."""
+        guess = None if warm is None else warm.cap * (warm.scale / scale)
+        levels = l1inf_levels(*Y, self.radius / scale, guess, pool)
+        return Shrinkage(np.ones_like(levels), levels, scale)
 
 
-def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
-    """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
-    out = Y.copy()
-    pool.over_rows(project_rows_in_place, (out,), float(radius))
-    return out
+@dataclass(frozen=True)
+class L12Ball(RowConstraint):
+    """``sum_i ||z_i||_2 <= radius``; the radius must be at least sqrt(n) for columns that sum to one."""
+
+    radius: float
+
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Shorten every group."""
+        factors = l12_factors(*Y, self.radius / scale, pool)
+        return Shrinkage(factors, np.full_like(factors, np.inf), scale)
+
+
+@dataclass(frozen=True)
+class Unconstrained(RowConstraint):
+    """No selection constraint: the paper's SMRMF-NS."""
+
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Leave every group as it is."""
+        n = Y.P.shape[1]
+        return Shrinkage(np.ones(n), np.full(n, np.inf), scale)
+
+
+@dataclass(frozen=True)
+class L1InfRegularizer(RowConstraint):
+    """The regulariser ``threshold sum_i max_j |z_ij|`` (DS3)."""
+
+    threshold: float
+
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Clip every group at its level."""
+        guess = None if warm is None else warm.cap * (warm.scale / scale)
+        levels = l1inf_penalty_levels(*Y, self.threshold / scale, guess, pool)
+        return Shrinkage(np.ones_like(levels), levels, scale)
+
+
+@dataclass(frozen=True)
+class L12Regularizer(RowConstraint):
+    """The regulariser ``threshold sum_i ||z_i||_2`` (DS3)."""
+
+    threshold: float
+
+    def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
+        """Shorten every group."""
+        factors = l12_penalty_factors(*Y, self.threshold / scale, pool)
+        return Shrinkage(factors, np.full_like(factors, np.inf), scale)
 
 
 @kernel
@@ -97,7 +118,14 @@ def _absolute_column_totals(P, Q, weight, totals, largest):
 
 
 @kernel
-def _column_tails(P, Q, weight, level, sums, counts):
+def _column_tails(
+    P,  # IN
+    Q,  # IN
+    weight,  # IN
+    level,  # IN
+    sums,  # OUT
+    counts,  # OUT
+):
     """Sum and count, by columns, the entries of ``|P + weight Q|`` that reach the level."""
     for r in range(P.shape[0]):
         for i in range(P.shape[1]):
@@ -136,25 +164,29 @@ def _entry_tails(values, columns, level, sums, counts):
             counts[i] += 1.0
 
 
+def _summing_blocks(P):
+    """Cut rows into larger blocks than usual: a pass that reads every entry once leaves only sums behind."""
+    return row_blocks(len(P), max(1, P.shape[1] // 4))
+
+
 def _sum_blocks(pass_over, P, Q, n_groups, pool):
     """Run a column pass over row blocks and combine (sum, second) in the order of the blocks."""
 
-    def one(block):
+    def pass_over_block(block):
         first, second = np.zeros(n_groups), np.zeros(n_groups)
         pass_over(P[block], Q[block], first, second)
         return first, second
 
-    # A pass reads every entry once and keeps only sums: larger blocks than usual cost nothing.
-    return pool.map(one, row_blocks(len(P), max(1, P.shape[1] // 4)))
+    return pool.map(pass_over_block, _summing_blocks(P))
 
 
 def _totals(P, Q, weight, pool):
     """Return the column sums and column maxima of ``|P + weight Q|``."""
 
-    def one(p, q, total, top):
+    def add_block(p, q, total, top):
         _absolute_column_totals(p, q, weight, total, top)
 
-    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
+    parts = _sum_blocks(add_block, P, Q, P.shape[1], pool)
     return np.sum([t for t, _ in parts], axis=0), np.max([m for _, m in parts], axis=0)
 
 
@@ -167,15 +199,14 @@ class _Tails:
 
     def __init__(self, P, Q, weight, pool):
         self.P, self.Q, self.weight, self.pool = P, Q, weight, pool
-        # Larger blocks than usual: a pass leaves only sums behind.
-        self.blocks = row_blocks(len(P), max(1, P.shape[1] // 4))
+        self.blocks = _summing_blocks(P)
         entries = pool.map(lambda b: _gather_block(P[b], Q[b], weight), self.blocks)
         self.entries = None if any(part is None for part in entries) else entries
 
     def __call__(self, level):
         """Return the sums and the counts, which are at least 1."""
 
-        def one(place):
+        def tails_of_block(place):
             sums, counts = np.zeros(len(level)), np.zeros(len(level))
             if self.entries is not None:
                 _entry_tails(*self.entries[place], level, sums, counts)
@@ -184,7 +215,7 @@ class _Tails:
                 _column_tails(self.P[block], self.Q[block], self.weight, level, sums, counts)
             return sums, counts
 
-        parts = self.pool.map(one, range(len(self.blocks)))
+        parts = self.pool.map(tails_of_block, range(len(self.blocks)))
         counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
         return np.sum([s for s, _ in parts], axis=0), counts
 
@@ -236,7 +267,7 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
         sums, counts = tails(level)
         theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
         alive = totals > theta
-        # A group that comes back to life has no level yet, so it restarts from zero.
+        # A group that becomes live again has no level yet and restarts from zero.
         updated = np.where(alive & live, np.clip((sums - theta) / counts, 0.0, largest), 0.0)
         settled = np.array_equal(alive, live) and np.allclose(updated, level, rtol=1e-13, atol=0.0)
         level, live = updated, alive
@@ -274,10 +305,10 @@ def _column_squares(P, Q, weight, squares, unused):
 def _column_norms(P, Q, weight, pool):
     """Return the lengths of the columns of ``P + weight Q``."""
 
-    def one(p, q, squares, unused):
+    def add_block(p, q, squares, unused):
         _column_squares(p, q, weight, squares, unused)
 
-    parts = _sum_blocks(one, P, Q, P.shape[1], pool)
+    parts = _sum_blocks(add_block, P, Q, P.shape[1], pool)
     return np.sqrt(np.sum([s for s, _ in parts], axis=0))
 
 

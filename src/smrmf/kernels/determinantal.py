@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from smrmf.kernels.distances import squared_norms
-from smrmf.kernels.principal_axes import outside, times
+from smrmf.kernels.principal_axes import orthogonal_remainder
+from smrmf.kernels.scaling import matmul
 
 # A row of which less than this share is outside the span of the rows drawn is one of them.
 SAME_ROW = 1e-8
@@ -60,7 +61,7 @@ def draw_rows(V, random_state, pool):
         total = np.cumsum(left)
         row = int(np.searchsorted(total, random_state.uniform() * total[-1], side="right"))
         yield row
-        span[t] = outside(span[:t], V[row])
-        left -= times(V, span[t], pool) ** 2
+        span[t] = orthogonal_remainder(span[:t], V[row])
+        left -= matmul(V, span[t], pool) ** 2
         left[left < SAME_ROW * squared] = 0
         left[row] = 0

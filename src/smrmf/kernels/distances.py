@@ -1,10 +1,37 @@
-"""Squared distances, the adaptive Gaussian kernel (4.9) and its dissimilarity (4.10)."""
+"""How unlike points are: squared distances, the adaptive Gaussian kernel (4.9) and its dissimilarity (4.10).
+
+In the latent space the same is asked of G and H, for tiles of all pairs (SMRMF) or for the candidates of
+each column of Z (f-SMRMF, AMRMF).
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from smrmf._numba import kernel
+from smrmf._parallel import SERIAL, Pool, row_blocks
+
+
+class LatentPoints(NamedTuple):
+    """What (4.10) needs of points in the latent space, beside inner products.
+
+    ``g`` and ``h`` are the squared lengths of their rows of G and H; ``decay`` is ``-1 / (2 gamma_i^2)``.
+    """
+
+    g: np.ndarray
+    h: np.ndarray
+    decay: np.ndarray
+
+    @classmethod
+    def from_widths(cls, G, H, widths):
+        """Measure all points, given their latent bandwidths."""
+        return cls(squared_norms(G), squared_norms(H), -0.5 / widths**2)
+
+    def part(self, rows):
+        """Return the same for some points."""
+        return LatentPoints(self.g[rows], self.h[rows], self.decay[rows])
 
 
 def squared_norms(X):
@@ -46,7 +73,14 @@ def over_bandwidth(squared, bandwidth, out=None):
 
 
 @kernel
-def refine_small(block, rows, X, row_norms, norms, share):
+def refine_small(
+    block,  # IN, OUT
+    rows,  # IN
+    X,  # IN
+    row_norms,  # IN
+    norms,  # IN
+    share,  # IN
+):
     """Recompute the squared distances that the product form has mostly lost, as sums of differences."""
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
@@ -86,3 +120,165 @@ def neighbor_bandwidth(kth_squared, bandwidth):
     width = kth_squared if bandwidth == "squared-distance" else np.sqrt(kth_squared)
     # The kernel squares the bandwidth, so its square must not vanish either.
     return np.maximum(width, np.sqrt(np.finfo(width.dtype).tiny) * 2)
+
+
+def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
+    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
+    g_norms, h_norms = squared_norms(G), squared_norms(H)
+
+    def search_block(block):
+        # |g|^2 is the same for a whole row, so the order of the distances does not need it.
+        values = G[block] @ H.T
+        values *= -2
+        values += h_norms
+        values[np.arange(len(values)), np.arange(block.start, block.stop)] = np.inf
+        values.partition(k - 1, axis=1)
+        return np.maximum(g_norms[block] + values[:, k - 1], 0)
+
+    return np.concatenate(pool.map(search_block, row_blocks(len(G), len(H))))
+
+
+@kernel
+def latent_squared_lists(
+    indptr,  # IN
+    indices,  # IN
+    first,  # IN
+    G,  # IN
+    H,  # IN
+    out,  # OUT
+):
+    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (paper note 16)."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            total = 0.0
+            for q in range(G.shape[1]):
+                difference = G[i, q] - H[j, q]
+                total += difference * difference
+            out[p] = total
+
+
+@kernel
+def latent_roughness_lists(
+    indptr,  # IN
+    indices,  # IN
+    first,  # IN
+    G,  # IN
+    H,  # IN
+    out,  # OUT
+):
+    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (paper note 52)."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            total = 0.0
+            for q in range(G.shape[1]):
+                total += (G[i, q] - G[j, q]) * (H[i, q] - H[j, q])
+            out[p] = 0.5 * total
+
+
+@kernel
+def gather_roughness_lists(
+    indptr,  # IN
+    indices,  # IN
+    first,  # IN
+    cross,  # IN
+    own,  # IN
+    out,  # OUT
+):
+    """Compute what :func:`latent_roughness_lists` does from products with all points, for long lists.
+
+    ``cross`` holds ``g_j'h_i + h_j'g_i`` for the columns j of the block, ``own`` all ``g_i'h_i``.
+    """
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            out[p] = 0.5 * (own[i] + own[j] - cross[row, i])
+
+
+@kernel
+def kernel_entry(forward, backward, decay, other_decay):
+    """Return an entry of the latent part of (4.10) from two squared distances.
+
+    A decay is ``-1 / (2 gamma^2)``; exponents below -40 count as minus infinity.
+    """
+    similar = 0.0
+    here = max(forward, 0.0) * decay
+    there = max(backward, 0.0) * other_decay
+    if here > -40.0:
+        similar += np.exp(here)
+    if there > -40.0:
+        similar += np.exp(there)
+    return -0.5 * similar
+
+
+@kernel
+def latent_kernel_lists(
+    indptr,  # IN
+    indices,  # IN
+    first,  # IN
+    G,  # IN
+    H,  # IN
+    decay,  # IN
+    out,  # OUT
+):
+    """Compute the latent part of (4.10) for the candidates i of each column j, decay per point."""
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            forward = 0.0
+            backward = 0.0
+            for q in range(G.shape[1]):
+                forward += (G[i, q] - H[j, q]) ** 2
+                backward += (G[j, q] - H[i, q]) ** 2
+            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
+
+
+@kernel
+def gather_kernel_lists(
+    indptr,  # IN
+    indices,  # IN
+    first,  # IN
+    P,  # IN
+    Q,  # IN
+    points,  # IN
+    out,  # OUT
+):
+    """Compute what :func:`latent_kernel_lists` does from products with all points, for long lists.
+
+    ``P`` and ``Q`` hold ``h_j'g_i`` and ``g_j'h_i`` for the columns j of the block; ``points`` is a
+    :class:`LatentPoints`.
+    """
+    g, h, decay = points
+    for row in range(indptr.shape[0] - 1):
+        j = first + row
+        for p in range(indptr[row], indptr[row + 1]):
+            i = indices[p]
+            forward = g[i] + h[j] - 2 * P[row, i]
+            backward = g[j] + h[i] - 2 * Q[row, i]
+            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
+
+
+@kernel
+def latent_kernel_tile(
+    P,  # IN
+    Q,  # IN
+    rows,  # IN
+    columns,  # IN
+    weight,  # IN
+    out,  # OUT
+):
+    """Compute ``weight`` times the latent part of (4.10) for a tile of all pairs.
+
+    ``P`` and ``Q`` hold the inner products ``g_i'h_j`` and ``g_j'h_i`` of the points i of the tile's rows and
+    j of its columns, both :class:`LatentPoints`.
+    """
+    for i in range(P.shape[0]):
+        for j in range(P.shape[1]):
+            forward = rows.g[i] + columns.h[j] - 2 * P[i, j]
+            backward = columns.g[j] + rows.h[i] - 2 * Q[j, i]
+            out[i, j] = weight * kernel_entry(forward, backward, rows.decay[i], columns.decay[j])

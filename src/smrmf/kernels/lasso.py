@@ -20,7 +20,7 @@ LEAST_PIVOT = 1e-6
 LONGEST_STEP = 1e8
 # In units of the fidelity, costs closer than this cannot be told apart.
 ROUNDING = 2e-16
-# Rounds for every row, far more than are ever needed: creeping along a dependence has an end, too.
+# Rounds for every row, far more than are ever needed: progress along a dependence may be slow.
 MOST_ROUNDS = 20
 TINY = 1e-200
 
@@ -76,7 +76,16 @@ def lasso_bounds(products, size, fidelity, c, q):
 
 
 @kernel
-def enter(gram, size, threshold, wanted, c, q, support, count):
+def add_to_support(
+    gram,  # IN
+    size,  # IN
+    threshold,  # IN
+    wanted,  # IN
+    c,  # IN, OUT
+    q,  # IN, OUT
+    support,  # IN, OUT
+    count,  # IN
+):
     """Let in the rows that fit the residual best, one after the other; return the size of the support."""
     for _ in range(wanted):
         best = -1
@@ -115,7 +124,7 @@ def factorise(gram, support, known, count, factor):
 
 
 @kernel
-def drop(support, place, count, factor, rotations):
+def drop_from_support(support, place, count, factor, rotations):
     """Take one row out of a support; rotations of columns keep its Cholesky factor triangular."""
     cosine, sine = rotations
     for r in range(place, count - 1):
@@ -134,7 +143,15 @@ def drop(support, place, count, factor, rotations):
 
 
 @kernel
-def newton_direction(support, count, factor, threshold, c, q, direction):
+def newton_direction(
+    support,  # IN
+    count,  # IN
+    factor,  # IN
+    threshold,  # IN
+    c,  # IN
+    q,  # IN
+    direction,  # OUT
+):
     """Point from c to where its cost, with the signs as they are, is least on the support."""
     for e in range(count):
         i = support[e]
@@ -152,7 +169,17 @@ def newton_direction(support, count, factor, threshold, c, q, direction):
 
 
 @kernel
-def move(gram, size, threshold, support, count, direction, c, q, shift):
+def line_search(
+    gram,  # IN
+    size,  # IN
+    threshold,  # IN
+    support,  # IN
+    count,  # IN
+    direction,  # IN
+    c,  # IN, OUT
+    q,  # IN, OUT
+    shift,  # OUT
+):
     """Go along a direction to where the cost is least, or until a coefficient vanishes."""
     for j in range(size):
         shift[j] = 0.0
@@ -179,14 +206,22 @@ def move(gram, size, threshold, support, count, direction, c, q, shift):
     for e in range(count):
         i = support[e]
         there = c[i] + step * direction[e]
-        # Rounding must not leave it a sign.
+        # Exactly zero: rounding could leave a tiny coefficient of the wrong sign.
         c[i] = 0.0 if e == vanishing or c[i] * there <= 0 else there
     for j in range(size):
         q[j] -= step * shift[j]
 
 
 @kernel
-def settle(gram, size, threshold, c, count, known, work):
+def minimize_on_support(
+    gram,  # IN
+    size,  # IN
+    threshold,  # IN
+    c,  # IN, OUT
+    count,  # IN
+    known,  # IN
+    work,  # IN, OUT
+):
     """Minimise the cost on a support, without what vanishes; return the size of the support left."""
     q, shift, direction, rotations, support, factor = work
     before = -1
@@ -194,17 +229,26 @@ def settle(gram, size, threshold, c, count, known, work):
         before = count
         factorise(gram, support, known, count, factor)
         newton_direction(support, count, factor, threshold, c, q, direction)
-        move(gram, size, threshold, support, count, direction, c, q, shift)
+        line_search(gram, size, threshold, support, count, direction, c, q, shift)
         for e in range(before - 1, -1, -1):
             if c[support[e]] == 0:
-                drop(support, e, count, factor, rotations)
+                drop_from_support(support, e, count, factor, rotations)
                 count -= 1
         known = count
     return count
 
 
 @kernel
-def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
+def solve_lasso(
+    gram,  # IN
+    products,  # IN
+    size,  # IN
+    fidelity,  # IN
+    tol,  # IN
+    bar,  # IN
+    c,  # IN, OUT
+    work,  # IN, OUT
+):
     """Improve c until its cost is within ``tol`` of the least, relatively, or below ``bar``.
 
     ``c`` may start anywhere. Return the upper and the lower bound of the least cost.
@@ -225,8 +269,8 @@ def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
         if upper < bar or upper - lower <= tol * upper or last - upper <= ROUNDING * fidelity:
             break
         last = upper
-        entered = enter(gram, size, threshold, wanted, c, q, support, count)
-        count = settle(gram, size, threshold, c, entered, known, work)
+        entered = add_to_support(gram, size, threshold, wanted, c, q, support, count)
+        count = minimize_on_support(gram, size, threshold, c, entered, known, work)
         known = count
         if count == entered:  # rows that came together have not pushed each other out
             wanted = min(2 * wanted, size)
@@ -235,7 +279,17 @@ def solve_lasso(gram, products, size, fidelity, tol, bar, c, work):
 
 
 @kernel
-def raise_bar(gram, products, size, fidelity, tol, bar, rows, coefficients, upper):
+def find_costliest(
+    gram,  # IN
+    products,  # IN
+    size,  # IN
+    fidelity,  # IN
+    tol,  # IN
+    bar,  # IN
+    rows,  # IN
+    coefficients,  # IN, OUT
+    upper,  # IN, OUT
+):
     """Find the largest least cost among points, given by falling upper bounds of their costs.
 
     Every point that may still reach ``bar``, the largest cost so far, is solved; its bound and its

@@ -9,7 +9,6 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import row_blocks
-from smrmf.kernels.distances import squared_norms
 
 
 class Axes(NamedTuple):
@@ -25,40 +24,7 @@ class Axes(NamedTuple):
     energies: np.ndarray
 
 
-def unit_rows(X):
-    """Split every row into a direction of length one and its length in units of the largest entry.
-
-    Squares neither overflow nor vanish, whatever the unit of the data; a row of zeros stays one.
-    """
-    if sp.issparse(X):
-        unit = sp.csr_array(X, dtype=np.float64)
-        unit.sum_duplicates()
-        row = np.repeat(np.arange(unit.shape[0]), np.diff(unit.indptr))
-        peak = np.zeros(unit.shape[0])
-        np.maximum.at(peak, row, np.abs(unit.data))
-        unit.data /= np.where(peak > 0, peak, 1)[row]
-        norm = np.sqrt(np.bincount(row, unit.data**2, minlength=len(peak)))
-        unit.data /= np.where(norm > 0, norm, 1)[row]
-    else:
-        unit = X.astype(np.float64)
-        peak = np.maximum(unit.max(axis=1), -unit.min(axis=1))
-        unit /= np.where(peak > 0, peak, 1)[:, None]
-        norm = np.sqrt(squared_norms(unit))
-        unit /= np.where(norm > 0, norm, 1)[:, None]
-    return unit, relative(peak) * norm
-
-
-def relative(lengths):
-    """Divide by the largest, if there is one."""
-    return lengths / (lengths.max() or 1.0)
-
-
-def times(X, M, pool):
-    """Compute ``X @ M`` for a dense or sparse X."""
-    return X @ M if sp.issparse(X) else pool.matmul(X, M)
-
-
-def outside(span, vector):
+def orthogonal_remainder(span, vector):
     """Return the unit vector along what is left of a vector outside the span of orthonormal rows."""
     for _ in range(2):  # rounding leaves a little of the span the first time
         vector = vector - (span @ vector) @ span
@@ -72,11 +38,11 @@ def gram(X, pool):
         return (X @ X.T).toarray()
     out = np.empty((len(X), len(X)))
 
-    def fill(block):
+    def fill_block(block):
         out[block, : block.stop] = X[block] @ X[: block.stop].T
         out[: block.start, block] = out[block, : block.start].T
 
-    pool.map(fill, row_blocks(*X.shape))
+    pool.map(fill_block, row_blocks(*X.shape))
     return out
 
 

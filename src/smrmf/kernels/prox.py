@@ -1,4 +1,4 @@
-"""The row-wise steps of Algorithm 1: l2,1 shrinkage and orthogonal Procrustes."""
+"""The steps of Algorithm 1 that are the same for every graph: F, E, multipliers, and orthonormal factors."""
 
 from __future__ import annotations
 
@@ -6,9 +6,13 @@ import numpy as np
 import scipy.linalg
 
 from smrmf._numba import kernel
+from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
 
 # The Gram route squares the condition number; beyond this the thin SVD takes over.
 SAFE_GRAM_RATIO = 1e-4
+# A step of the projection P improves on the last one and need not be exact.
+MAX_PROJECTION_STEPS = 10
+PROJECTION_TOL = 1e-3
 
 
 def shrink_l21(B, threshold):
@@ -21,7 +25,14 @@ def shrink_l21(B, threshold):
 
 
 @kernel
-def shrink_residual_rows(X, GF, multiplier, E, Y, mu):
+def shrink_residual_rows(
+    X,  # IN
+    GF,  # IN
+    multiplier,  # IN
+    E,  # OUT
+    Y,  # OUT
+    mu,  # IN
+):
     """Do line 9 of Algorithm 1 on a block of rows: E, and with it ``Y = X - E + Lambda_1 / mu``.
 
     ``E = shrink(B, 1/mu)`` with ``B = X - GF + Lambda_1/mu``. ``Y`` may be the array of ``GF``.
@@ -59,6 +70,16 @@ def ascend_multiplier_rows(X, GF, E, multiplier, mu):
     return loss, infeasible
 
 
+def least_squares_basis(G, Y, pool: Pool):
+    """Solve ``min_F ||Y - G F||_F``, line 10: ``F = (G'G)^-1 G' Y``, the inverse a pseudo-inverse."""
+    # Blocks of many more rows than clusters: each leaves a product of c rows behind.
+    width = max(1, min(Y.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
+    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(len(Y), width))
+    products = np.sum([p for p, _ in parts], axis=0)
+    gram = np.sum([g for _, g in parts], axis=0)
+    return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
+
+
 def procrustes(N, gram=None):
     """Solve ``argmin_{G'G = I} ||G - N||_F``: the orthonormal polar factor of a tall matrix.
 
@@ -72,3 +93,28 @@ def procrustes(N, gram=None):
         return N @ ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
     left, _, right = scipy.linalg.svd(N, full_matrices=False, check_finite=False)
     return left @ right
+
+
+def descend_on_stiefel(A, B, P, pool):
+    """Lower ``tr(P'AP) - 2 tr(P'B)`` over orthonormal P, from P, by generalised power iteration.
+
+    ``P <- polar((eta I - A) P + B)`` cannot raise it while eta is at least the largest eigenvalue of A.
+    """
+    eta = largest_eigenvalue_bound(A)
+    AP = pool.matmul(A, P)
+    value = float(np.vdot(P, AP) - 2 * np.vdot(P, B))
+    for _ in range(MAX_PROJECTION_STEPS):
+        turned = procrustes(eta * P - AP + B)
+        AP = pool.matmul(A, turned)
+        last, value = value, float(np.vdot(turned, AP) - 2 * np.vdot(turned, B))
+        P = turned
+        if last - value <= PROJECTION_TOL * abs(last):
+            break
+    return P
+
+
+def largest_eigenvalue_bound(A):
+    """Bound the largest eigenvalue of a positive semi-definite matrix from above, closely."""
+    m = len(A)
+    largest = scipy.linalg.eigh(A, eigvals_only=True, subset_by_index=[m - 1, m - 1], check_finite=False)
+    return float(largest[0]) * (1 + m * float(np.finfo(A.dtype).eps))

@@ -1,8 +1,12 @@
-"""The column problem of f-SMRMF (5.18), solved in closed form on short candidate lists.
+"""The simplex: projections on it, and the two problems over it that give Z its columns.
 
-``min_z  d'z + delta/2 ||z||^2  s.t.  z >= 0, sum(z) = 1`` is the projection of ``-d / delta`` on the
-simplex: ``z_i = max(nu - d_i, 0) / delta``. Its support is the smallest entries of d, so a list of
-candidates suffices; one comparison of the level nu with what lies outside the list certifies it.
+``min_z  d'z + delta/2 ||z||^2  s.t.  z >= 0, sum(z) = 1``, the column problem of f-SMRMF (5.18), is the
+projection of ``-d / delta`` on the simplex: ``z_i = max(nu - d_i, 0) / delta``. Its support is the smallest
+entries of d, so a list of candidates suffices; one comparison of the level nu with what lies outside the list
+certifies it.
+
+``min_s  1/2 sum_j u_j s_j^2 + sum_j d_j s_j  s.t.  s >= 0, sum(s) = 1``, the row problem of APMF, has the
+solution ``s_j = max(eta - d_j, 0) / u_j`` with one level eta.
 """
 
 from __future__ import annotations
@@ -10,7 +14,80 @@ from __future__ import annotations
 import numpy as np
 
 from smrmf._numba import kernel
-from smrmf.kernels.balls import simplex_threshold
+from smrmf._parallel import SERIAL, Pool
+
+# One entry in 16 gives a first bound on the threshold (benchmarks/kernels.py, "simplex threshold").
+SAMPLE_STRIDE = 16
+# Duplicates have no distance: this share of the mean weight keeps their 1 / u finite.
+SMALLEST_WEIGHT_SHARE = 1e-12
+
+
+@kernel
+def simplex_threshold(y, radius, active):
+    """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from a bound on theta.
+
+    The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
+    theta then is at least minus the radius, and at least the theta of a sample of the entries.
+    Starting there leaves out almost everything at once. ``active`` is a work array as long as ``y``.
+    """
+    bound = -radius
+    for stride in (SAMPLE_STRIDE, 1):
+        n_active = 0
+        for i in range(0, y.shape[0], stride):
+            # Store, then count: a branch that depends on the data would be mispredicted half of the time
+            # (benchmarks/kernels.py, "simplex threshold").
+            active[n_active] = y[i]
+            n_active += y[i] > bound
+        if n_active > 0:  # none if the radius is zero or entries have overflowed
+            bound = _threshold_of_active(active, n_active, radius)
+    return bound
+
+
+@kernel
+def _threshold_of_active(active, n_active, radius):
+    """Find the theta of the first entries, dropping those below its estimate until none is."""
+    while True:
+        # A fresh sum instead of running corrections, in which rounding would pile up.
+        total = 0.0
+        for a in range(n_active):
+            total += active[a]
+        theta = (total - radius) / n_active
+        kept = 0
+        for a in range(n_active):
+            active[kept] = active[a]
+            kept += active[a] > theta
+        if kept == n_active or kept == 0:
+            return theta
+        n_active = kept
+
+
+@kernel
+def project_in_place(row, radius, active):
+    """Project one vector on the simplex."""
+    largest = row[0]
+    for i in range(1, row.shape[0]):
+        largest = max(largest, row[i])
+    # Stored in between: reordered sums would lose a unit radius beside 1e16.
+    for i in range(row.shape[0]):
+        row[i] -= largest
+    theta = simplex_threshold(row, radius, active)
+    for i in range(row.shape[0]):
+        row[i] = max(row[i] - theta, 0.0)
+
+
+@kernel
+def project_rows_in_place(Y, radius):
+    """Project each row of ``Y`` on the simplex of that radius."""
+    active = np.empty(Y.shape[1], Y.dtype)
+    for r in range(Y.shape[0]):
+        project_in_place(Y[r], radius, active)
+
+
+def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
+    """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
+    out = Y.copy()
+    pool.over_rows(project_rows_in_place, (out,), float(radius))
+    return out
 
 
 def neighbor_smoothness(sorted_dissimilarity, n_neighbors):
@@ -28,19 +105,26 @@ def neighbor_smoothness(sorted_dissimilarity, n_neighbors):
         following = 2 * nearest[:, -1] - nearest[:, 0] + (nearest[:, -1] == nearest[:, 0])
     delta = (following[:, None] - nearest).sum(axis=1)
     limits = np.finfo(delta.dtype)
-    # A hair less, or rounding would let a trace of mass reach the (k+1)-th.
+    # Slightly less than the exact value: rounding must not give the (k+1)-th a positive share.
     delta *= 1 - 8 * k * float(limits.eps)
     # All k+1 equal: any small delta spreads the mass evenly over the ties.
     return np.maximum(delta, limits.tiny)
 
 
 @kernel
-def solve_columns(indptr, dissimilarity, delta, outside, z, level):
+def solve_columns(
+    indptr,  # IN
+    dissimilarity,  # IN
+    delta,  # IN
+    bound_outside,  # IN
+    z,  # OUT
+    level,  # OUT
+):
     """Solve (5.18) for each candidate list; return how many solutions are certified.
 
-    ``indptr`` delimits the lists in ``dissimilarity`` and in the solution ``z``. ``outside`` bounds from
-    below what the entries outside each list can be; a list is certified when its ``level`` nu does
-    not exceed that bound, and then its solution is that of the whole column.
+    ``indptr`` delimits the lists in ``dissimilarity`` and in the solution ``z``, which may be one array.
+    ``bound_outside`` bounds from below what the entries outside each list can be; a list is certified
+    when its ``level`` nu does not exceed that bound, and then its solution is that of the whole column.
     """
     longest = 0
     for j in range(indptr.shape[0] - 1):
@@ -59,13 +143,13 @@ def solve_columns(indptr, dissimilarity, delta, outside, z, level):
         for q in range(size):
             z[start + q] = max(shifted[q] - theta, 0.0)
         level[j] = smallest - smooth * theta
-        certified += level[j] <= outside[j]
+        certified += level[j] <= bound_outside[j]
     return certified
 
 
 @kernel
 def _smallest(values):
-    """Return the smallest entry; four at a time, as a single chain of minima would wait for itself."""
+    """Return the smallest entry, by four independent chains (benchmarks/kernels.py, "smallest entry")."""
     a = b = c = d = values[0]
     for q in range(0, values.shape[0] - 3, 4):
         a = min(a, values[q])
@@ -107,117 +191,54 @@ def solve_column(dissimilarity, delta):
 
 
 @kernel
-def latent_squared_lists(indptr, indices, first, G, H, out):
-    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (paper note 16)."""
-    for row in range(indptr.shape[0] - 1):
-        j = first + row
-        for p in range(indptr[row], indptr[row + 1]):
-            i = indices[p]
-            total = 0.0
-            for q in range(G.shape[1]):
-                difference = G[i, q] - H[j, q]
-                total += difference * difference
-            out[p] = total
+def solve_weighted_row(u, d, own, s, excess):
+    """Solve one row; entry ``own`` gets nothing. ``excess`` is a work array as long as the row.
 
-
-@kernel
-def latent_roughness_lists(indptr, indices, first, G, H, out):
-    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (paper note 52)."""
-    for row in range(indptr.shape[0] - 1):
-        j = first + row
-        for p in range(indptr[row], indptr[row + 1]):
-            i = indices[p]
-            total = 0.0
-            for q in range(G.shape[1]):
-                total += (G[i, q] - G[j, q]) * (H[i, q] - H[j, q])
-            out[p] = 0.5 * total
-
-
-@kernel
-def gather_roughness_lists(indptr, indices, first, cross, own, out):
-    """Do the same where the lists are long: ``cross`` holds all g_j'h_i + h_j'g_i, ``own`` all g_i'h_i."""
-    for row in range(indptr.shape[0] - 1):
-        j = first + row
-        for p in range(indptr[row], indptr[row + 1]):
-            i = indices[p]
-            out[p] = 0.5 * (own[i] + own[j] - cross[row, i])
-
-
-@kernel
-def kernel_entry(forward, backward, decay, other_decay):
-    """Return an entry of the latent part of (4.10) from two squared distances.
-
-    A decay is ``-1 / (2 gamma^2)``; exponents below -40 count as minus infinity.
+    Starting with all entries, the level can only be too high, and each step drops those it does not
+    reach: Newton's method on a convex function, which ends after finitely many steps.
     """
-    similar = 0.0
-    here = max(forward, 0.0) * decay
-    there = max(backward, 0.0) * other_decay
-    if here > -40.0:
-        similar += np.exp(here)
-    if there > -40.0:
-        similar += np.exp(there)
-    return -0.5 * similar
+    n = u.shape[0]
+    mean = 0.0
+    least = np.inf
+    for j in range(n):
+        if j != own:
+            mean += u[j] / (n - 1)
+            least = min(least, d[j])
+    if mean == 0.0:
+        mean = 1.0
+    # In units of the mean weight, above the smallest d: large d and small u keep their digits.
+    for j in range(n):
+        excess[j] = (d[j] - least) / mean
+    excess[own] = np.inf
+    eta = np.inf
+    n_active = -1
+    while True:
+        slope = 0.0
+        offset = 1.0
+        active = 0
+        for j in range(n):
+            if excess[j] < eta:
+                weight = 1.0 / max(u[j] / mean, SMALLEST_WEIGHT_SHARE)
+                slope += weight
+                offset += excess[j] * weight
+                active += 1
+        if active == n_active:
+            break
+        n_active = active
+        eta = offset / slope
+    total = 0.0
+    for j in range(n):
+        share = max(eta - excess[j], 0.0) / max(u[j] / mean, SMALLEST_WEIGHT_SHARE)
+        excess[j] = share
+        total += share
+    # The weights span many orders of magnitude, so the shares sum to one only up to rounding.
+    for j in range(n):
+        s[j] = excess[j] / total
 
 
 @kernel
-def latent_kernel_lists(indptr, indices, first, G, H, decay, out):
-    """Compute the latent part of (4.10) for the candidates i of each column j, decay per point."""
-    for row in range(indptr.shape[0] - 1):
-        j = first + row
-        for p in range(indptr[row], indptr[row + 1]):
-            i = indices[p]
-            forward = 0.0
-            backward = 0.0
-            for q in range(G.shape[1]):
-                forward += (G[i, q] - H[j, q]) ** 2
-                backward += (G[j, q] - H[i, q]) ** 2
-            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
-
-
-@kernel
-def gather_kernel_lists(indptr, indices, first, P, Q, g, h, decay, out):
-    """Do the same where the lists are long: ``P`` and ``Q`` hold all h_j'g_i and g_j'h_i of the columns."""
-    for row in range(indptr.shape[0] - 1):
-        j = first + row
-        for p in range(indptr[row], indptr[row + 1]):
-            i = indices[p]
-            forward = g[i] + h[j] - 2 * P[row, i]
-            backward = g[j] + h[i] - 2 * Q[row, i]
-            out[p] = kernel_entry(forward, backward, decay[i], decay[j])
-
-
-@kernel
-def positive_columns(M, chosen, counts):
-    """Count the positive entries of some columns of a dense matrix, row by row."""
-    for j in range(M.shape[0]):
-        for q in range(chosen.shape[0]):
-            counts[q] += M[j, chosen[q]] > 0
-
-
-@kernel
-def gather_columns(M, chosen, position, indices, data):
-    """Write the positive entries of some columns behind each other; ``position`` is where each begins."""
-    for j in range(M.shape[0]):
-        for q in range(chosen.shape[0]):
-            value = M[j, chosen[q]]
-            if value > 0:
-                indices[position[q]] = j
-                data[position[q]] = value
-                position[q] += 1
-
-
-@kernel
-def keep_largest(indptr, data, unlikeness, limit, resolution, keep):
-    """Mark the ``limit`` largest positive entries of each row.
-
-    Entries closer than ``resolution`` are equal: a ball clips whole rows to one level, and rounding
-    must not choose among them. Among equals the less unlike one wins, then the earlier one.
-    """
-    for row in range(indptr.shape[0] - 1):
-        start = indptr[row]
-        stop = indptr[row + 1]
-        likely = np.argsort(unlikeness[start:stop], kind="mergesort")
-        rank = np.argsort(-np.rint(data[start:stop] / resolution)[likely], kind="mergesort")
-        for q in range(min(limit, stop - start)):
-            p = start + likely[rank[q]]
-            keep[p] = data[p] > 0
+def solve_weighted_rows(U, D, first, S):
+    """Solve consecutive rows, the first of them being row ``first``; ``S`` may be ``U`` or ``D``."""
+    excess = np.empty(U.shape[1])
+    for i in range(U.shape[0]):
+        solve_weighted_row(U[i], D[i], first + i, S[i], excess)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.graph.neighbors import nearest_neighbors
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
 
 
@@ -25,7 +25,7 @@ def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, flo
     """
     X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
     n, k = len(X), int(np.sqrt(len(X)))
-    widths = neighbor_bandwidth(nearest_neighbors(X, k).squared[:, -1], bandwidth)
+    widths = neighbor_bandwidth(find_neighbors(X, k).squared[:, -1], bandwidth)
     mismatch, similarity = np.empty(n), np.empty(n)
     for rows in (slice(start, min(start + 512, n)) for start in range(0, n, 512)):
         K = -symmetric_kernel_dissimilarity(squared_distances(X[rows], X), widths[rows], widths)

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from smrmf._estimator import AbstractEstimator
+
+
+class SelectionInput(NamedTuple):
+    """The checked table, and how many of its rows to choose."""
+
+    X: np.ndarray | sp.csr_array
+    n_exemplars: int
 
 
 class Selector(AbstractEstimator):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,27 +11,43 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool, row_blocks
-from smrmf._ranking import best_first
 from smrmf._validation import (
-    NOTHING,
-    Number,
+    COUNT,
+    NONE,
+    SHARE,
+    Constraints,
+    InstanceOf,
+    Interval,
+    OneOf,
     ParameterError,
-    Rule,
-    Thing,
-    Word,
     check_memory,
     count_exemplars,
-    tame,
 )
-from smrmf.kernels._balls import AbstractBall, L1InfBall, L1InfPenalty, L12Ball, L12Penalty
-from smrmf.selection._admm import represent
-from smrmf.selection._base import Selector
+from smrmf.graph.exemplars import best_first
+from smrmf.kernels.balls import (
+    L1InfBall,
+    L1InfRegularizer,
+    L12Ball,
+    L12Regularizer,
+    RowConstraint,
+    WeightedSum,
+)
+from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
+from smrmf.kernels.scaling import scale_to_safe_range
+from smrmf.selection._base import SelectionInput, Selector
 
 # A source is a representative if its largest entry reaches this share of the largest of all.
-SMALLEST_SHARE = 0.1
+SMALLEST_PEAK_SHARE = 0.1
 DEFAULT_SHARE = 0.1
+# The published penalty, for dissimilarities of at most one. A growing one would freeze. With a price it
+# follows for some time the slower of the two, Z - C and the change of C; with a ball that does not pay.
+PENALTY = 0.1
+BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
+SLOWER, BALANCE_STEP = 3.0, 1.3
+# Beyond one: every step goes further than the plain method, which saves iterations.
+RELAXATION = 1.6
 # Metrics that grow with a power of the data's unit, and vanish between equal points.
 DEGREES = {
     "euclidean": 1,
@@ -43,15 +58,6 @@ DEGREES = {
     "cityblock": 1,
     "precomputed": 1,
 }
-
-
-class Posed(NamedTuple):
-    """Checked data, and how many exemplars are wanted of how many sources and targets."""
-
-    data: Any
-    n_exemplars: int
-    n_sources: int
-    n_targets: int
 
 
 class DS3(ClusterMixin, Selector):
@@ -84,7 +90,7 @@ class DS3(ClusterMixin, Selector):
         So many clusters, from that many best representatives (fewer where one of them wins no
         target); None makes one of each representative.
     max_iter : int, default=3000
-        At most so many iterations.
+        Maximum number of iterations.
     tol : float, default=1e-3
         Largest change of any entry of Z, and largest violation of a constraint by an entry, at which
         to stop.
@@ -124,14 +130,15 @@ class DS3(ClusterMixin, Selector):
     [0, 1, 2]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: RULES[name] for name in ("max_iter", "tol", "n_jobs")
-    } | {
-        "exemplars": (NOTHING, *RULES["exemplars"]),
-        "regularization": (NOTHING, Number(0, above=True)),
-        "norm": (Word(("linf", "l2")),),
-        "metric": (Thing((str,), "the name of a metric"), Thing((type(len), type(lambda: 0)), "a callable")),
-        "n_clusters": (NOTHING, Number(1, integer=True)),
+    _constraints: ClassVar[Constraints] = {
+        "exemplars": (NONE, COUNT, SHARE),
+        "regularization": (NONE, Interval(0, above=True)),
+        "norm": (OneOf("linf", "l2"),),
+        "metric": (
+            InstanceOf("the name of a metric", str),
+            InstanceOf("a callable", type(len), type(lambda: 0)),
+        ),
+        "n_clusters": (NONE, COUNT),
     }
 
     def __init__(
@@ -155,7 +162,7 @@ class DS3(ClusterMixin, Selector):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> Posed:
+    def _prepare(self, X: Any) -> SelectionInput:
         n_sources = X.shape[0]
         n_targets = X.shape[1] if self.metric == "precomputed" else n_sources
         if self.n_clusters is not None and self.n_clusters > n_sources:
@@ -170,58 +177,58 @@ class DS3(ClusterMixin, Selector):
             f"five arrays of {n_sources} x {n_targets}",
             "use IPM or KDPP, which need none, or fewer points",
         )
-        return Posed(X, count, n_sources, n_targets)
+        return SelectionInput(X, count)
 
-    def _n_steps(self, problem: Posed) -> int:
+    def _n_steps(self, given: SelectionInput) -> int:
         return self.max_iter
 
-    def _solve(self, problem: Posed, pool: Pool, watch: Watch) -> dict[str, Any]:
-        D, scale = dissimilarities(problem.data, self.metric, pool)
+    def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
+        D, scale = dissimilarities(given.X, self.metric, pool)
 
         def attributes(Zt: np.ndarray) -> dict[str, Any]:
-            return self._read(Zt, D, problem.n_exemplars) | {
+            return self._fitted(Zt, D, given.n_exemplars) | {
                 "representation_": Zt.T,
                 "objective_": float(np.vdot(D, Zt)) * scale,
             }
 
-        def on_iteration(n_iter: int, unrest: float, make: Any) -> bool:
-            return watch({"n_iter": n_iter, "change": unrest}, lambda: attributes(make()))
+        def on_iteration(n_iter: int, residual: float, feasible: Callable[[], np.ndarray]) -> bool:
+            return report({"n_iter": n_iter, "change": residual}, lambda: attributes(feasible()))
 
-        found = represent(
+        found = solve_ds3(
             D,
-            self._rows(D, problem),
-            balanced=self.regularization is not None,
+            self._row_constraint(D, given.n_exemplars),
+            adaptive=self.regularization is not None,
             tol=self.tol,
             max_iter=self.max_iter,
             pool=pool,
             on_iteration=on_iteration,
         )
-        if not (found.converged or found.stopped) and self.tol > 0:
-            warnings.warn(
-                f"DS3 did not converge in max_iter={self.max_iter} iterations: entries of Z still change or "
-                "violate a constraint by more than tol: raise max_iter or tol.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return attributes(found.Zt) | {"n_iter_": found.n_iter, "converged_": found.converged}
+        fitted = attributes(found.Zt) | {"n_iter_": found.n_iter, "converged_": found.converged}
+        if found.converged or found.stopped or self.tol == 0:
+            return Fitted(fitted, [])
+        message = (
+            f"DS3 did not converge in max_iter={self.max_iter} iterations: entries of Z still change or "
+            "violate a constraint by more than tol: raise max_iter or tol."
+        )
+        return Fitted(fitted, [(message, ConvergenceWarning)])
 
-    def _rows(self, D: np.ndarray, problem: Posed) -> Callable[[float], AbstractBall]:
+    def _row_constraint(self, D: np.ndarray, n_exemplars: int) -> Callable[[float], RowConstraint]:
         """Return what is asked of the rows of Z, for a given penalty."""
         if self.regularization is not None:
             # Beyond the price that leaves one representative nothing changes but the time it takes.
             price = min(self.regularization, 1.0) * largest_price(D, self.norm)
-            kind = L1InfPenalty if self.norm == "linf" else L12Penalty
+            kind = L1InfRegularizer if self.norm == "linf" else L12Regularizer
             return lambda penalty: kind(price / penalty)
-        q, n = problem.n_exemplars, problem.n_targets
-        ball = L1InfBall(float(q)) if self.norm == "linf" else L12Ball(float(np.sqrt(q * n)))
+        radius = float(n_exemplars) if self.norm == "linf" else float(np.sqrt(n_exemplars * len(D)))
+        ball = L1InfBall(radius) if self.norm == "linf" else L12Ball(radius)
         return lambda penalty: ball
 
-    def _read(self, Zt: np.ndarray, D: np.ndarray, n_exemplars: int) -> dict[str, Any]:
+    def _fitted(self, Zt: np.ndarray, D: np.ndarray, n_exemplars: int) -> dict[str, Any]:
         """Read representatives and clusters from Z."""
         peaks, norms = Zt.max(axis=0), np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
         most = Zt.shape[1] if self.regularization is not None else n_exemplars
         ranked = best_first(norms, len(norms))
-        chosen = ranked[peaks[ranked] >= SMALLEST_SHARE * peaks.max()][:most]
+        chosen = ranked[peaks[ranked] >= SMALLEST_PEAK_SHARE * peaks.max()][:most]
         centers = chosen if self.n_clusters is None else ranked[: self.n_clusters]
         owner = assign(Zt, D, centers)
         winners, labels = np.unique(owner, return_inverse=True)
@@ -242,7 +249,7 @@ class DS3(ClusterMixin, Selector):
 def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]:
     """Return D transposed (targets x sources), divided by its largest entry, and that entry."""
     degree = DEGREES.get(metric) if isinstance(metric, str) else None
-    X, magnitude = (X, 1.0) if degree is None else tame(X)
+    X, magnitude = (X, 1.0) if degree is None else scale_to_safe_range(X)
     if metric == "precomputed":
         D = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T)
     else:
@@ -262,7 +269,7 @@ def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
     n = X.shape[0]
     D = np.empty((n, n), X.dtype)
     blocks = row_blocks(n, n)
-    pool.map(lambda b: np.copyto(D[b], pairwise_distances(X[b], X, metric=metric)), blocks)
+    pool.map(lambda rows: np.copyto(D[rows], pairwise_distances(X[rows], X, metric=metric)), blocks)
     return D
 
 
@@ -287,9 +294,88 @@ def largest_price(D: np.ndarray, norm: str) -> float:
 def assign(Zt: np.ndarray, D: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Give every target to the centre that represents it most, or, if none does, to the least unlike one."""
 
-    def one(block: slice) -> np.ndarray:
+    def assign_block(block: slice) -> np.ndarray:
         shares = Zt[block][:, centers]
         nearest = D[block][:, centers].argmin(axis=1)
         return np.where(shares.max(axis=1) > 0, shares.argmax(axis=1), nearest)
 
-    return np.concatenate([one(block) for block in row_blocks(*Zt.shape)])
+    return np.concatenate([assign_block(block) for block in row_blocks(*Zt.shape)])
+
+
+class DS3Solution(NamedTuple):
+    """The representation Zt (rows on the simplex), and how the iteration ended."""
+
+    Zt: np.ndarray
+    n_iter: int
+    converged: bool
+    stopped: bool
+
+
+def solve_ds3(
+    D: np.ndarray,
+    row_constraint: Callable[[float], RowConstraint],
+    *,
+    adaptive: bool,
+    tol: float,
+    max_iter: int,
+    pool: Pool,
+    on_iteration: Callable[[int, float, Callable[[], np.ndarray]], bool] | None = None,
+) -> DS3Solution:
+    """Solve ``min <D, Z>`` over columns on the simplex, with a ball or a price on the rows of Z.
+
+    The simplex is kept by Z and the rows are kept by its copy C; the alternating direction method of
+    multipliers ties them. All arrays are transposed: row j is how target j is represented.
+
+    Parameters
+    ----------
+    D : array of shape (n_targets, n_sources)
+        Dissimilarities of at most one in size.
+    row_constraint : callable
+        Returns what is asked of the rows of Z for a given penalty, in units of which a price is.
+    adaptive : bool
+        Whether to adapt the penalty for some time.
+    tol : float
+        Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
+        change of Z.
+    max_iter : int
+        Maximum number of iterations.
+    pool : Pool
+        Threads.
+    on_iteration : callable, optional
+        Sees the iteration, the largest of those numbers, and a function that makes Zt as of now;
+        returning True stops.
+    """
+    Z, C, multiplier = np.empty_like(D), np.zeros_like(D), np.zeros_like(D)
+    # One source for all, the best such.
+    C[:, int(np.argmin(D.sum(axis=0)))] = 1
+
+    def feasible() -> np.ndarray:
+        Zt = np.empty_like(D)
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), mu, 1.0)
+        return Zt
+
+    mu, shrinkage, last_gap = PENALTY, None, np.inf
+    converged = stopped = False
+    for n_iter in range(1, max_iter + 1):
+        pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, RELAXATION)
+        shrinkage = row_constraint(mu).shrinkage(WeightedSum(Z, multiplier, 1 / mu), 1.0, shrinkage, pool)
+        measured = pool.over_rows(c_rows, (Z, C, multiplier), shrinkage, mu)
+        change, gap = (max(entries) for entries in zip(*measured, strict=True))
+        residual = max(gap, last_gap, change)
+        last_gap = gap
+        converged = residual <= tol
+        if on_iteration is not None:
+            stopped = on_iteration(n_iter, residual, feasible)
+        if converged or stopped:
+            break
+        if adaptive and n_iter % BALANCE_EVERY == 0 and n_iter <= BALANCE_UNTIL:
+            mu *= penalty_factor(gap, change)
+    pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, 1.0)
+    return DS3Solution(Z, n_iter, converged, stopped)
+
+
+def penalty_factor(gap: float, change: float) -> float:
+    """Return what the penalty is multiplied by: more of it closes the gap, less lets C move."""
+    if gap > SLOWER * change:
+        return BALANCE_STEP
+    return 1 / BALANCE_STEP if change > SLOWER * gap else 1.0

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,34 +10,29 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import (
-    Number,
-    Rule,
+    COUNT,
+    Constraints,
+    Interval,
     check_memory,
     check_n_clusters,
     check_n_neighbors,
     count_exemplars,
 )
-from smrmf.graph.neighbors import nearest_neighbors, neighbor_graph
+from smrmf.graph.graphs import neighbor_graph
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.graph.spectral import graph_labels
 from smrmf.kernels.distances import squared_norms
-from smrmf.kernels.lasso import raise_bar, solve_rows
-from smrmf.kernels.principal_axes import times, unit_rows
-from smrmf.selection._base import Selector
+from smrmf.kernels.lasso import find_costliest, solve_rows
+from smrmf.kernels.scaling import matmul, unit_rows
+from smrmf.selection._base import SelectionInput, Selector
 
-DEFAULT_NEIGHBORS = 3
-KMEANS_STARTS = 20
+USUAL_NEIGHBORS = 3
+N_KMEANS_STARTS = 20
 # Squared distance of unit vectors at a right angle, but for rounding.
 RIGHT_ANGLE = 2 - 1e-9
-
-
-class Problem(NamedTuple):
-    """The points, and how many exemplars to find."""
-
-    X: np.ndarray | sp.csr_array
-    n_exemplars: int
 
 
 class ESC(ClusterMixin, Selector):
@@ -118,12 +111,10 @@ class ESC(ClusterMixin, Selector):
     [100, 100, 100]
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        name: RULES[name] for name in ("n_clusters", "exemplars", "random_state", "n_jobs")
-    } | {
-        "fidelity": (Number(1, 1e5, above=True),),
-        "n_neighbors": (Number(1, integer=True),),
-        "tol": (Number(0, 0.1),),
+    _constraints: ClassVar[Constraints] = {
+        "fidelity": (Interval(1, 1e5, above=True),),
+        "n_neighbors": (COUNT,),
+        "tol": (Interval(0, 0.1),),
     }
 
     def __init__(
@@ -132,7 +123,7 @@ class ESC(ClusterMixin, Selector):
         *,
         exemplars: float = 0.05,
         fidelity: float = 100.0,
-        n_neighbors: int = DEFAULT_NEIGHBORS,
+        n_neighbors: int = USUAL_NEIGHBORS,
         random_state: int | np.random.RandomState | None = None,
         tol: float = 1e-6,
         n_jobs: int | None = -1,
@@ -145,10 +136,10 @@ class ESC(ClusterMixin, Selector):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> Problem:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
         n = X.shape[0]
         check_n_clusters(self.n_clusters, n)
-        if self.n_neighbors > DEFAULT_NEIGHBORS:  # the default suits any data: fewer for tiny ones
+        if self.n_neighbors > USUAL_NEIGHBORS:  # the default suits any data: fewer for tiny ones
             check_n_neighbors(self.n_neighbors, n, "lower n_neighbors")
         k = count_exemplars(self.exemplars, n, self.n_clusters)
         check_memory(
@@ -157,43 +148,44 @@ class ESC(ClusterMixin, Selector):
             f"five arrays of {n} x {k} (points x exemplars)",
             f"ask for fewer than exemplars={self.exemplars}",
         )
-        return Problem(X, k)
+        return SelectionInput(X, k)
 
-    def _n_steps(self, problem: Problem) -> int:
-        return problem.n_exemplars
+    def _n_steps(self, given: SelectionInput) -> int:
+        return given.n_exemplars
 
-    def _solve(self, problem: Problem, pool: Pool, watch: Watch) -> dict[str, Any]:
-        unit, _ = unit_rows(problem.X)
+    def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
+        unit, _ = unit_rows(given.X)
         rows, empty = split_rows(unit)
         points = unit if len(empty) == 0 else unit[rows]
         random_state = check_random_state(self.random_state)
-        search = FarthestFirst(points, min(problem.n_exemplars, len(rows)), float(self.fidelity), self.tol)
-        # Drawn once, so that whoever looks on does not change the result.
+        search = FarthestFirst(points, min(given.n_exemplars, len(rows)), float(self.fidelity), self.tol)
+        # Drawn once, so that a callback does not change the result.
         row = random_state.randint(max(len(rows), 1))
         seed = random_state.randint(2**31 - 1)
 
         def attributes(fill: int = 0) -> dict[str, Any]:
-            found = self._read(search, np.random.RandomState(seed), pool)
-            return in_all_rows(found, rows, empty, fill, self.n_clusters, problem.X.dtype)
+            found = self._fitted(search, np.random.RandomState(seed), pool)
+            return in_all_rows(found, rows, empty, fill, self.n_clusters, given.X.dtype)
 
         stopped = False
         while len(search.chosen) < search.wanted and not stopped:
             search.add(row, pool)
-            stopped = watch({"n_iter": len(search.chosen), "objective": search.costs[-1]}, attributes)
+            stopped = report({"n_iter": len(search.chosen), "objective": search.costs[-1]}, attributes)
             if len(search.chosen) < search.wanted and not stopped:
                 row = search.farthest()
-        fitted = attributes(0 if stopped else problem.n_exemplars - len(search.chosen))
-        n_found = len(np.unique(fitted["labels_"]))
-        if n_found < self.n_clusters:
-            warnings.warn(
-                f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: too few points "
-                "differ in direction; lower n_clusters.",
-                ConvergenceWarning,
-                stacklevel=4,
-            )
-        return fitted
+        found = attributes(0 if stopped else given.n_exemplars - len(search.chosen))
+        n_found = len(np.unique(found["labels_"]))
+        if n_found == self.n_clusters:
+            return Fitted(found, [])
+        message = (
+            f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: too few points "
+            "differ in direction; lower n_clusters."
+        )
+        return Fitted(found, [(message, ConvergenceWarning)])
 
-    def _read(self, search: FarthestFirst, random_state: np.random.RandomState, pool: Pool) -> dict[str, Any]:
+    def _fitted(
+        self, search: FarthestFirst, random_state: np.random.RandomState, pool: Pool
+    ) -> dict[str, Any]:
         """Cluster the points by the exemplars found so far."""
         C = search.code(pool)
         n = len(C)
@@ -202,7 +194,7 @@ class ESC(ClusterMixin, Selector):
             labels = np.arange(n)
         else:
             labels = graph_labels(
-                search.X, graph, self.n_clusters, random_state, pool, n_starts=KMEANS_STARTS
+                search.X, graph, self.n_clusters, random_state, pool, n_starts=N_KMEANS_STARTS
             )
         return {
             "labels_": labels,
@@ -246,21 +238,22 @@ class FarthestFirst:
         self.upper[row] = -np.inf  # never again
         point: Any = self.X[[row]]
         point = (point.toarray() if sp.issparse(point) else point)[0]
-        self.products[:, place] = times(self.X, point, pool)
+        self.products[:, place] = matmul(self.X, point, pool)
         self.gram[: place + 1, place] = self.gram[place, : place + 1] = self.products[self.chosen, place]
 
     def farthest(self) -> int:
         """Return the point with the largest cost; the first of those within the tolerance."""
         top = int(np.argmax(self.upper))
-        bar = self._raise(np.array([top]), -np.inf)
+        bar = self._update_bounds(np.array([top]), -np.inf)
         rivals = np.flatnonzero(self.upper >= bar * (1 - self.tol))
         rivals = rivals[rivals != top]
-        bar = self._raise(rivals[np.argsort(-self.upper[rivals], kind="stable")], bar)
+        bar = self._update_bounds(rivals[np.argsort(-self.upper[rivals], kind="stable")], bar)
         return int(np.argmax(self.upper >= bar * (1 - self.tol)))
 
-    def _raise(self, rows: np.ndarray, bar: float) -> float:
+    def _update_bounds(self, rows: np.ndarray, bar: float) -> float:
+        """Solve the points that may cost more than ``bar``; return the largest cost."""
         size = len(self.chosen)
-        bar, solved = raise_bar(
+        bar, solved = find_costliest(
             self.gram, self.products, size, self.fidelity, self.tol, bar, rows, self.coefficients, self.upper
         )
         self.n_solves += solved
@@ -271,7 +264,7 @@ class FarthestFirst:
         size = len(self.chosen)
         gram = np.ascontiguousarray(self.gram[:size, :size])
         products = np.ascontiguousarray(self.products[:, :size])
-        # A copy: the search must not depend on who looks on.
+        # A copy: the search must not depend on whether a callback asks for the codes.
         C = self.coefficients[:, :size].copy()
         pool.map(
             lambda block: solve_rows(gram, products[block], self.fidelity, self.tol, C[block]),
@@ -302,14 +295,14 @@ def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int,
     if len(coded) > n_neighbors:
         unit = C[coded]
         unit /= norms[coded, None]
-        near = nearest_neighbors(unit, n_neighbors, pool=pool)
+        near = find_neighbors(unit, n_neighbors, pool=pool)
         indices[coded] = coded[near.indices]
         strange[coded] = near.squared > RIGHT_ANGLE
     rows = np.flatnonzero(strange.any(axis=1))
     if len(rows):
         # Oneself and the neighbours found may be among them, and enough will be left.
         wanted = min(2 * n_neighbors + 1, len(C))
-        for row, near in zip(rows, nearest_neighbors(X, wanted, X[rows], pool).indices, strict=True):
+        for row, near in zip(rows, find_neighbors(X, wanted, X[rows], pool=pool).indices, strict=True):
             alike = indices[row][~strange[row]]
             others = near[(near != row) & ~np.isin(near, alike)]
             indices[row] = np.append(alike, others)[:n_neighbors]

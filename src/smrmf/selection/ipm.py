@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,12 +10,13 @@ import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 from sklearn.utils import Tags
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import Rule, Word, check_memory, count_exemplars
+from smrmf._validation import Constraints, OneOf, check_memory, count_exemplars
 from smrmf.kernels.distances import squared_norms
-from smrmf.kernels.principal_axes import Axes, outside, principal_axes, relative, times, unit_rows
-from smrmf.selection._base import Selector
+from smrmf.kernels.principal_axes import Axes, orthogonal_remainder, principal_axes
+from smrmf.kernels.scaling import divide_by_largest, matmul, unit_rows
+from smrmf.selection._base import SelectionInput, Selector
 
 # What is left of a squared length below this share of the whole is rounding.
 NOTHING_LEFT = 1e-12
@@ -28,13 +29,6 @@ CHECK_EVERY = 8
 # A direction is found when its angle to the true one is this small, or no more than rounding.
 ANGLE = 1e-9
 ROUNDING = 1e-14
-
-
-class Problem(NamedTuple):
-    """The points, and how many to choose."""
-
-    X: np.ndarray | sp.csr_array
-    n_exemplars: int
 
 
 class Pick(NamedTuple):
@@ -102,11 +96,7 @@ class IPM(Selector):
     1.0
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        "exemplars": RULES["exemplars"],
-        "matching": (Word(("original", "residual")),),
-        "n_jobs": RULES["n_jobs"],
-    }
+    _constraints: ClassVar[Constraints] = {"matching": (OneOf("original", "residual"),)}
     n_restarts_: int
 
     def __init__(
@@ -116,7 +106,7 @@ class IPM(Selector):
         self.matching = matching
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> Problem:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
         n_exemplars = count_exemplars(self.exemplars, X.shape[0])
         side = min(X.shape)
         check_memory(
@@ -125,28 +115,28 @@ class IPM(Selector):
             f"5 arrays of {side} x {side}",
             "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
         )
-        return Problem(X, n_exemplars)
+        return SelectionInput(X, n_exemplars)
 
-    def _n_steps(self, problem: Problem) -> int:
-        return problem.n_exemplars
+    def _n_steps(self, given: SelectionInput) -> int:
+        return given.n_exemplars
 
-    def _solve(self, problem: Problem, pool: Pool, watch: Watch) -> dict[str, Any]:
+    def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         picks: list[Pick] = []
 
         def attributes() -> dict[str, Any]:
             return {
                 "exemplar_indices_": np.array([pick.row for pick in picks], dtype=np.intp),
-                "exemplar_scores_": np.array([pick.share for pick in picks], dtype=problem.X.dtype),
+                "exemplar_scores_": np.array([pick.share for pick in picks], dtype=given.X.dtype),
                 "n_restarts_": picks[-1].n_restarts,
             }
 
-        unit, lengths = unit_rows(problem.X)
+        unit, lengths = unit_rows(given.X)
         for pick in _ranking(unit, lengths, self.matching == "residual", pool):
             picks.append(pick)
-            stop = watch({"n_iter": len(picks), "n_exemplars": len(picks)}, attributes)
-            if stop or len(picks) == problem.n_exemplars:
+            stop = report({"n_iter": len(picks), "n_exemplars": len(picks)}, attributes)
+            if stop or len(picks) == given.n_exemplars:
                 break
-        return attributes()
+        return Fitted(attributes(), [])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -169,7 +159,7 @@ def _ranking(
         left = np.delete(np.arange(len(rows)), taken)
         unit = _shorten(unit, axes, lengths, pool)[left]
         rows, lengths = rows[left], lengths[left]
-        lengths = relative(lengths) if len(left) else lengths
+        lengths = divide_by_largest(lengths) if len(left) else lengths
         n_restarts += 1
     for row in rows:
         yield Pick(int(row), 0.0, n_restarts)
@@ -181,7 +171,7 @@ def _shorten(
     """Return the rows on the axes, if that is much shorter and loses none: data of low rank restart often."""
     if 2 * len(axes.energies) > unit.shape[1]:
         return unit
-    short = times(axes.points, axes.basis, pool)
+    short = matmul(axes.points, axes.basis, pool)
     kept = squared_norms(short)
     return short if (np.abs(kept - 1)[lengths > 0] < NOTHING_LEFT).all() else unit
 
@@ -204,28 +194,28 @@ def _one_pass(axes: Axes, lengths: np.ndarray, residual: bool, pool: Pool) -> It
     start = np.random.RandomState(0).normal(size=rank) * np.sqrt(axes.energies)
     for t in range(rank):
         direction = longest_direction(axes.energies, span[:t], start)
-        score = np.abs(times(axes.points, axes.basis @ direction, pool))
+        score = np.abs(matmul(axes.points, axes.basis @ direction, pool))
         if residual:
             # Once one direction is left they are all one, but for the rounding of short remainders.
             score = np.minimum(score / np.sqrt(np.where(remainder > NOTHING_LEFT, remainder, np.inf)), 1)
         score[~free] = -1
         row = int(np.flatnonzero(score >= SAME_SCORE * score.max())[0])
         free[row] = False
-        span[t] = outside(span[:t], (axes.points[[row]] @ axes.basis)[0])
+        span[t] = orthogonal_remainder(span[:t], (axes.points[[row]] @ axes.basis)[0])
         gain = axes.energies @ span[t] ** 2
         yield row, float(gain / total)
         left -= gain
         if left <= NOTHING_LEFT * total:
             return
         if residual:
-            remainder -= times(axes.points, axes.basis @ span[t], pool) ** 2
+            remainder -= matmul(axes.points, axes.basis @ span[t], pool) ** 2
 
 
 def longest_direction(energies: np.ndarray, span: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Solve ``max u' diag(energies) u`` over unit vectors u orthogonal to the rows of ``span``."""
     n_steps = min(len(energies) - len(span), LANCZOS_STEPS)
     for _ in range(LANCZOS_RUNS):
-        start, settled = _lanczos(energies, span, outside(span, start), n_steps)
+        start, settled = _lanczos(energies, span, orthogonal_remainder(span, start), n_steps)
         if settled:
             break
     return start

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
-from smrmf._estimator import RULES, Watch
+from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._ranking import best_first
-from smrmf._validation import Number, ParameterError, Rule, Word, check_memory, count_exemplars
+from smrmf._validation import (
+    AUTO,
+    Constraints,
+    Interval,
+    OneOf,
+    ParameterError,
+    check_memory,
+    count_exemplars,
+)
+from smrmf.graph.exemplars import best_first
 from smrmf.kernels.determinantal import draw_rows, draw_values, log_elementary, random_complement
 from smrmf.kernels.distances import squared_norms
-from smrmf.kernels.principal_axes import Axes, eigenpairs, gram, principal_axes, times, unit_rows
-from smrmf.selection._base import Selector
+from smrmf.kernels.principal_axes import Axes, eigenpairs, gram, principal_axes
+from smrmf.kernels.scaling import matmul, unit_rows
+from smrmf.selection._base import SelectionInput, Selector
 
 # What "auto" adds to the diagonal, as a share of its mean, where the rank is too small.
 AUTO_REGULARIZATION = 1e-3
@@ -26,14 +34,7 @@ KERNEL_TOLERANCE = 1e-5
 MANY_POINTS = 1000
 
 
-class Problem(NamedTuple):
-    """The points, or their kernel, and how many to choose."""
-
-    X: np.ndarray | sp.csr_array
-    n_exemplars: int
-
-
-class Kernel(NamedTuple):
+class LowRankSimilarity(NamedTuple):
     """``L = C C' / scale + added I``, where row j of C is row j of the axes times its length."""
 
     axes: Axes
@@ -50,7 +51,7 @@ class Kernel(NamedTuple):
     def vectors(self, which: np.ndarray | slice, pool: Pool) -> np.ndarray:
         """Return eigenvectors that belong to columns of C."""
         basis = self.axes.basis[:, which] / np.sqrt(self.axes.energies[which])
-        vectors = self.lengths[:, None] * times(self.axes.points, basis, pool)
+        vectors = self.lengths[:, None] * matmul(self.axes.points, basis, pool)
         return np.linalg.qr(vectors)[0]  # rounding has spoilt those of small eigenvalues
 
     def log_volume(self, rows: np.ndarray) -> float:
@@ -123,12 +124,9 @@ class KDPP(Selector):
     0.25
     """
 
-    _rules: ClassVar[dict[str, Iterable[Rule]]] = {
-        "exemplars": RULES["exemplars"],
-        "kernel": (Word(("cosine", "linear", "rbf", "precomputed")),),
-        "regularization": (Number(0), Word(("auto",))),
-        "random_state": RULES["random_state"],
-        "n_jobs": RULES["n_jobs"],
+    _constraints: ClassVar[Constraints] = {
+        "kernel": (OneOf("cosine", "linear", "rbf", "precomputed"),),
+        "regularization": (Interval(0), AUTO),
     }
     regularization_: float
     log_likelihood_: float
@@ -148,7 +146,7 @@ class KDPP(Selector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> Problem:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
         n = X.shape[0]
         count = count_exemplars(self.exemplars, n)
         side = min(X.shape) if self.kernel in ("cosine", "linear") else n
@@ -160,17 +158,17 @@ class KDPP(Selector):
         )
         if self.kernel == "precomputed":
             _check_symmetric(X)
-        return Problem(X, count)
+        return SelectionInput(X, count)
 
-    def _n_steps(self, problem: Problem) -> int:
-        return problem.n_exemplars
+    def _n_steps(self, given: SelectionInput) -> int:
+        return given.n_exemplars
 
-    def _solve(self, problem: Problem, pool: Pool, watch: Watch) -> dict[str, Any]:
+    def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         random_state = check_random_state(self.random_state)
-        kernel = self._regularized(*_similarities(problem.X, self.kernel, pool), problem.n_exemplars)
-        log_values = kernel.log_values()
-        table = log_elementary(log_values, problem.n_exemplars)
-        basis = _basis(kernel, draw_values(log_values, table, random_state), random_state, pool)
+        similarity = self._regularized(*_similarities(given.X, self.kernel, pool), given.n_exemplars)
+        log_values = similarity.log_values()
+        table = log_elementary(log_values, given.n_exemplars)
+        basis = _basis(similarity, draw_values(log_values, table, random_state), random_state, pool)
         leverage = np.minimum(squared_norms(basis), 1.0)
         drawn: list[int] = []
 
@@ -179,18 +177,18 @@ class KDPP(Selector):
             rows = rows[best_first(leverage[rows], len(rows))]
             return {
                 "exemplar_indices_": rows,
-                "exemplar_scores_": leverage[rows].astype(problem.X.dtype),
-                "regularization_": kernel.added,
-                "log_likelihood_": kernel.log_volume(rows) - float(table[-1, len(rows)]),
+                "exemplar_scores_": leverage[rows].astype(given.X.dtype),
+                "regularization_": similarity.added,
+                "log_likelihood_": similarity.log_volume(rows) - float(table[-1, len(rows)]),
             }
 
         for row in draw_rows(basis, random_state, pool):
             drawn.append(row)
-            if watch({"n_iter": len(drawn), "n_exemplars": len(drawn)}, attributes):
+            if report({"n_iter": len(drawn), "n_exemplars": len(drawn)}, attributes):
                 break
-        return attributes()
+        return Fitted(attributes(), [])
 
-    def _regularized(self, axes: Axes, lengths: np.ndarray, count: int) -> Kernel:
+    def _regularized(self, axes: Axes, lengths: np.ndarray, count: int) -> LowRankSimilarity:
         """Scale the kernel to a mean diagonal of one and add what is to be added to it."""
         rank = len(axes.energies)
         if self.regularization != "auto":
@@ -203,7 +201,7 @@ class KDPP(Selector):
                 f"probability: ask for at most {rank}, or set regularization='auto'."
             )
         scale = float(axes.energies.sum()) / len(lengths) if rank else 1.0
-        return Kernel(axes, lengths, scale, added)
+        return LowRankSimilarity(axes, lengths, scale, added)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -212,16 +210,18 @@ class KDPP(Selector):
         return tags
 
 
-def _basis(kernel: Kernel, drawn: np.ndarray, random_state: np.random.RandomState, pool: Pool) -> np.ndarray:
+def _basis(
+    similarity: LowRankSimilarity, drawn: np.ndarray, random_state: np.random.RandomState, pool: Pool
+) -> np.ndarray:
     """Return the eigenvectors drawn; those beyond the rank of C span a random part of what C leaves out.
 
     All of these have the same eigenvalue, so that any orthonormal basis of theirs serves, a random one too.
     """
-    rank = len(kernel.axes.energies)
+    rank = len(similarity.axes.energies)
     inside = drawn[drawn < rank]
     if len(inside) == len(drawn):
-        return kernel.vectors(inside, pool)
-    vectors = kernel.vectors(slice(None), pool)
+        return similarity.vectors(inside, pool)
+    vectors = similarity.vectors(slice(None), pool)
     beyond = random_complement(vectors, len(drawn) - len(inside), random_state)
     return np.hstack([vectors[:, inside], beyond])
 

@@ -1,0 +1,194 @@
+"""What a method fills in: where the graph comes from, which points are factorised, which are exemplars.
+
+The loop knows nothing else of a method. All variants of the paper differ only here:
+
+========================  ==============================================================================
+RMNMF, selective RMNMF    :class:`FixedAffinity`, a graph that never changes
+SMRMF, -Euc, -NS          :class:`~smrmf.factorization._row_sparse.RowSparseAffinity`, (4.12) and (4.13)
+f-SMRMF                   :class:`~smrmf.factorization._closed_form.ClosedFormAffinity`, (5.18)
+AMRMF                     :class:`~smrmf.factorization._closed_form.AdaptiveAffinity`
+APMF                      :class:`~smrmf.factorization._projected.ProjectedAffinity` and ``ProjectedPoints``
+========================  ==============================================================================
+
+Z is stored transposed (``Zt``), so that each simplex vector is contiguous in memory.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf.factorization._start import Start
+from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
+
+State = TypeVar("State")
+
+
+class GraphTerm(NamedTuple):
+    """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
+
+    weights: Matrix
+    value: float
+
+
+class AbstractAffinity(ABC, Generic[State]):
+    """Where the graph comes from. The object itself never changes; its state may, in place or not."""
+
+    @abstractmethod
+    def init(self, X: np.ndarray) -> tuple[State, GraphTerm]:
+        """Return the first state and its graph, for the points that the loop starts with."""
+
+    @abstractmethod
+    def update(
+        self, state: State, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> tuple[State, GraphTerm | None]:
+        """Return the next state and its graph; None says that graph and value are unchanged."""
+
+    @abstractmethod
+    def representation(self, state: State) -> Matrix:
+        """Return Zt: row j holds how much each point represents point j."""
+
+
+class AbstractPoints(ABC, Generic[State]):
+    """The points that are factorised: as they are, or a projection of them that is learned."""
+
+    @abstractmethod
+    def init(self) -> tuple[State, np.ndarray]:
+        """Return the first state and the points that the loop starts with."""
+
+    @abstractmethod
+    def update(
+        self, state: State, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
+    ) -> tuple[State, np.ndarray | None]:
+        """Move the points towards the target ``GF + E - L1/mu``; None says that they did not move."""
+
+    @abstractmethod
+    def value(self, state: State) -> float:
+        """Return this term of the objective."""
+
+    @abstractmethod
+    def restore(self, state: State, F: np.ndarray) -> np.ndarray:
+        """Return components in the coordinates before projection."""
+
+    @abstractmethod
+    def attributes(self, state: State) -> dict[str, Any]:
+        """Return fitted attributes of its own, by their public names."""
+
+
+class AbstractExemplars(ABC):
+    """Which points are reported to stand for the others."""
+
+    @abstractmethod
+    def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+        """Return ``exemplar_indices_``, best first, ``exemplar_scores_``, and what else there is."""
+
+
+@dataclass(frozen=True)
+class Slots:
+    """All that a method supplies to the loop."""
+
+    start: Start
+    affinity: AbstractAffinity[Any]
+    points: AbstractPoints[Any]
+    exemplars: AbstractExemplars
+
+    def __post_init__(self) -> None:
+        for name, kind in (
+            ("affinity", AbstractAffinity),
+            ("points", AbstractPoints),
+            ("exemplars", AbstractExemplars),
+        ):
+            filling = getattr(self, name)
+            if not isinstance(filling, kind):
+                raise TypeError(
+                    f"The slot {name!r} holds {filling!r}, which is not a {kind.__name__}: derive its class "
+                    f"from {kind.__module__}.{kind.__name__}."
+                )
+
+
+@dataclass(frozen=True)
+class FixedAffinity(AbstractAffinity[None]):
+    """A graph given once and for all (RMNMF), and the representation that goes with it."""
+
+    weights: sp.csr_array
+    Zt: sp.csr_array
+
+    def init(self, X: np.ndarray) -> tuple[None, GraphTerm]:
+        return None, GraphTerm(self.weights, 0.0)
+
+    def update(
+        self, state: None, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+    ) -> tuple[None, None]:
+        return None, None
+
+    def representation(self, state: None) -> sp.csr_array:
+        return self.Zt
+
+
+@dataclass(frozen=True)
+class FixedPoints(AbstractPoints[None]):
+    """The points as they are."""
+
+    X: np.ndarray
+
+    def init(self) -> tuple[None, np.ndarray]:
+        return None, self.X
+
+    def update(
+        self, state: None, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
+    ) -> tuple[None, None]:
+        return None, None
+
+    def value(self, state: None) -> float:
+        return 0.0
+
+    def restore(self, state: None, F: np.ndarray) -> np.ndarray:
+        return F
+
+    def attributes(self, state: None) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class RankedExemplars(AbstractExemplars):
+    """The points that represent the most, by one of the rules."""
+
+    rule: ExemplarRule
+    count: int
+
+    def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+        indices, scores = rank_exemplars(Zt, labels, self.count, self.rule)
+        return {"exemplar_indices_": indices, "exemplar_scores_": scores}
+
+
+@dataclass(frozen=True)
+class GivenExemplars(AbstractExemplars):
+    """The points that a fitted selector has chosen before; without scores of its own all count one."""
+
+    selector: Any
+
+    def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+        indices = np.asarray(self.selector.exemplar_indices_)
+        scores = getattr(self.selector, "exemplar_scores_", np.ones(len(indices)))
+        return {"selector_": self.selector, "exemplar_indices_": indices, "exemplar_scores_": scores}
+
+
+def check_graph(affinity: AbstractAffinity[Any], weights: Matrix, n_samples: int) -> None:
+    """Refuse a graph on which a Laplacian makes no sense: the mistake of whoever wrote the affinity."""
+    owner = type(affinity).__name__
+    if weights.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
+            "and one column per point."
+        )
+    # A random vector sees any difference between W and its transpose, at the price of two products.
+    probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
+    rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)
+    rounding = float(np.finfo(rows.dtype).eps) ** 0.5
+    if not np.allclose(rows, columns, rtol=rounding, atol=rounding * float(np.abs(rows).max())):
+        raise ValueError(f"{owner} returned a graph that is not symmetric: return (W + W.T) / 2.")
