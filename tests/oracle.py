@@ -1,7 +1,7 @@
 """Algorithm 1 transcribed in plain NumPy, in the paper's orientation: points are columns.
 
 Slow and direct on purpose: dense Laplacians, sort-based projections, every variable by its printed
-update (with the corrections of the errata). It shares no code with the library.
+update (as corrected in paper notes 2, 3 and 26). It shares no code with the library.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def laplacian(Z, D, exemplars, k):
 
 
 def a2dm2(D, tau, delta=0.01, mu=0.1, tol=1e-5, eta=0.999):
-    """Run A2DM2 with restart, reading A of the errata."""
+    """Run A2DM2 with restart, as paper notes 19 to 24 settle it."""
     n = len(D)
     C = np.zeros((n, n))
     C[np.argmin(D.sum(axis=1))] = 1
