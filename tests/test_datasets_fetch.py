@@ -17,9 +17,8 @@ from numpy.testing import assert_array_equal
 from smrmf import datasets
 from smrmf.datasets import DatasetError, _fetch, _load
 from smrmf.datasets._catalogue import Row
-from smrmf.datasets._fetch import Route
+from smrmf.datasets._fetch import Route, fingerprint, read_table, write_table
 from smrmf.datasets._readers import read_text
-from smrmf.datasets._store import fingerprint, read_table, write_table
 
 X = np.random.default_rng(0).integers(-9, 9, (40, 3)).astype(float)
 Y = np.arange(40) % 2

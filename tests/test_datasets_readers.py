@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from smrmf.datasets import DatasetError, _store
+from smrmf.datasets import DatasetError, _fetch
 from smrmf.datasets import _readers as readers
 from smrmf.datasets._catalogue import ROWS
 from smrmf.datasets._load import _verified_file
 from smrmf.datasets._lzw import uncompress
-from smrmf.datasets._news import read_news_archive, read_news_folder, weigh_words
+from smrmf.datasets._readers import read_news_archive, read_news_folder, weigh_words
 
 LIMITS = [10, 12, 16]
 
@@ -208,7 +208,7 @@ def test_another_number_of_classes_is_refused(tmp_path):
     row = dataclasses.replace(row_of("ova-colon"), raw_shape=(4, 2))
     np.savez(tmp_path / "ova-colon.npz", X=np.ones((4, 2)), y=[0, 1, 2, 1])
     with pytest.raises(DatasetError, match="labels are of 3 classes where ova-colon has 2"):
-        _verified_file(row, tmp_path / "ova-colon.npz", _store.read_table)
+        _verified_file(row, tmp_path / "ova-colon.npz", _fetch.read_table)
 
 
 def documents():
@@ -227,7 +227,7 @@ def documents():
 def test_news_from_texts_and_from_counts_agree(tmp_path, monkeypatch):
     from sklearn.feature_extraction.text import CountVectorizer
 
-    monkeypatch.setattr("smrmf.datasets._news.DOCUMENTS_PER_CLASS", 3)
+    monkeypatch.setattr("smrmf.datasets._readers.DOCUMENTS_PER_CLASS", 3)
     texts = documents()
     (tmp_path / "news.tar.gz").write_bytes(news_archive(texts))
     X, y = read_news_archive(tmp_path / "news.tar.gz")
@@ -249,27 +249,27 @@ def test_news_from_texts_and_from_counts_agree(tmp_path, monkeypatch):
     assert_array_equal(from_counts.toarray(), X.toarray())
     assert_array_equal(classes, y)
     assert_array_equal(y, [0, 0, 0, 1, 1, 1])
-    assert _store.fingerprint(X, y) == _store.fingerprint(from_counts, classes)
+    assert _fetch.fingerprint(X, y) == _fetch.fingerprint(from_counts, classes)
     assert (X.toarray().astype(bool).mean(axis=0) <= 0.5).all()
     assert sp.issparse(weigh_words(X))
 
 
 def test_fingerprints_depend_on_values_only():
     X, y = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0, 1])
-    same = _store.fingerprint(X, y)
-    assert _store.fingerprint(np.asfortranarray(X.astype(np.uint8)), y.astype(np.int8)) == same
-    assert _store.fingerprint(np.array([[-0.0, 1.0], [2.0, 3.0]], dtype=">f8"), y) == same
+    same = _fetch.fingerprint(X, y)
+    assert _fetch.fingerprint(np.asfortranarray(X.astype(np.uint8)), y.astype(np.int8)) == same
+    assert _fetch.fingerprint(np.array([[-0.0, 1.0], [2.0, 3.0]], dtype=">f8"), y) == same
     others = [(X.reshape(1, 4), y), (X + 1e-12, y), (X, y[::-1]), (X[::-1], y), (sp.csr_array(X), y)]
-    assert len({same, *(_store.fingerprint(*other) for other in others)}) == 6
+    assert len({same, *(_fetch.fingerprint(*other) for other in others)}) == 6
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_tables_survive_a_file(kind, tmp_path):
     X, y = kind(np.array([[0.0, 1.5], [2.0, 0.0]])), np.array([1, 0])
-    _store.write_table(tmp_path / "table.npz", X, y)
-    found, classes = _store.read_table(tmp_path / "table.npz")
+    _fetch.write_table(tmp_path / "table.npz", X, y)
+    found, classes = _fetch.read_table(tmp_path / "table.npz")
     assert type(found) is type(X)
-    assert _store.fingerprint(found, classes) == _store.fingerprint(X, y)
+    assert _fetch.fingerprint(found, classes) == _fetch.fingerprint(X, y)
 
 
 def test_files_that_would_run_code_are_not_opened(tmp_path):
@@ -277,4 +277,4 @@ def test_files_that_would_run_code_are_not_opened(tmp_path):
     np.savez(buffer, X=np.array([{}], dtype=object), y=np.array([0]))
     (tmp_path / "table.npz").write_bytes(buffer.getvalue())
     with pytest.raises(ValueError, match="allow_pickle"):
-        _store.read_table(tmp_path / "table.npz")
+        _fetch.read_table(tmp_path / "table.npz")

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from smrmf.datasets import _readers as readers
-from smrmf.datasets._fetch import Route
-from smrmf.datasets._news import read_news_archive, read_news_folder, weigh_words
-from smrmf.datasets._store import Table
+from smrmf.datasets._fetch import Route, Table
 
 UCI = "https://archive.ics.uci.edu/static/public"
 DENG_CAI = "http://www.cad.zju.edu.cn/home/dengcai/Data"
@@ -191,13 +189,15 @@ ROWS = (
         NOT_STATED,
         "ea83bc2a76cbcef66e65a0d999b9ce4198ef7be5d34a4ceb4f2f0ffec17a78c0",
         (
-            Route("https://ndownloader.figshare.com/files/5975967", read_news_archive, NEWS_SHA256),
+            Route("https://ndownloader.figshare.com/files/5975967", readers.read_news_archive, NEWS_SHA256),
             Route(
-                "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz", read_news_archive, NEWS_SHA256
+                "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz",
+                readers.read_news_archive,
+                NEWS_SHA256,
             ),
         ),
-        prepare=weigh_words,
-        read_folder=read_news_folder,
+        prepare=readers.weigh_words,
+        read_folder=readers.read_news_folder,
     ),
     Row(
         "orl",

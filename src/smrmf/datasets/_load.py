@@ -11,8 +11,16 @@ import numpy as np
 
 from smrmf.datasets._catalogue import ROWS, Row
 from smrmf.datasets._clean import clean
-from smrmf.datasets._fetch import DatasetError, Reader, cache_home, fetch, in_one_line
-from smrmf.datasets._store import Table, fingerprint, read_table
+from smrmf.datasets._fetch import (
+    DatasetError,
+    Reader,
+    Table,
+    cache_home,
+    fetch,
+    fingerprint,
+    in_one_line,
+    read_table,
+)
 
 
 class Dataset(NamedTuple):
