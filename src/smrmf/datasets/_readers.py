@@ -14,9 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.datasets._lzw import MAGIC, uncompress
-
 Dense = tuple[np.ndarray, np.ndarray]
+COMPRESS_MAGIC = b"\x1f\x9d"  # how a .Z file of the Unix program compress begins
 # Grey values of COIL's colour images, and the pixels kept of each 128 x 128: every fourth.
 GREY = np.array([0.298936, 0.587043, 0.114021])
 KEPT_PIXELS = (slice(3, None, 4), slice(0, None, 4))
@@ -27,7 +26,7 @@ TEST_FOLDER = "20news-bydate-test"
 
 
 def read_member(path: Path, member: str) -> bytes:
-    """Return a file of a zip archive, or a file that comes alone, unpacked if compress packed it."""
+    """Return a member of a zip archive, or a file that is not one; .Z files are uncompressed."""
     content = path.read_bytes()
     if content.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
@@ -36,7 +35,11 @@ def read_member(path: Path, member: str) -> bytes:
             if not found:
                 raise ValueError(f"the archive has no file {member}")
             content = archive.read(found[0])
-    return uncompress(content) if content.startswith(MAGIC) else content
+    if not content.startswith(COMPRESS_MAGIC):
+        return content
+    from unlzw3 import unlzw
+
+    return unlzw(content)
 
 
 def read_text(
