@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 
 from smrmf import datasets
 from smrmf.datasets import _load
-from smrmf.datasets._catalogue import ROWS
+from smrmf.datasets._catalogue import CATALOGUE
 
 PLACES = [os.environ.get("SMRMF_DATA"), Path(__file__).parents[2] / "shared" / "data"]
 HOME = next((Path(place) for place in PLACES if place and Path(place).is_dir()), None)
@@ -35,7 +35,7 @@ CLASS_COUNTS = {
 
 
 def names():
-    return [row.name for row in ROWS]
+    return [entry.name for entry in CATALOGUE]
 
 
 @pytest.fixture
@@ -57,9 +57,9 @@ def test_the_catalogue_is_the_paper_and_one_more():
     assert len(infos) == len(set(names())) == 14
     assert [info.name for info in infos if info.paper_name is None] == ["gordon"]
     assert "name='wave', paper_name='Wave', n=600, m=21, classes=3, raw_n=5000, raw_m=21" in str(infos)
-    assert [row.name for row in ROWS if row.fingerprint is None] == ["ova-colon"]
-    assert [row.name for row in ROWS if not row.routes] == ["gordon"]
-    assert all(len(row.fingerprint) == 64 for row in ROWS if row.fingerprint)
+    assert [entry.name for entry in CATALOGUE if entry.fingerprint is None] == ["ova-colon"]
+    assert [entry.name for entry in CATALOGUE if not entry.routes] == ["gordon"]
+    assert all(len(entry.fingerprint) == 64 for entry in CATALOGUE if entry.fingerprint)
 
 
 def test_an_unknown_name():
@@ -70,7 +70,7 @@ def test_an_unknown_name():
 def test_importing_costs_little():
     code = (
         "import sys; from smrmf import datasets; "
-        "print(*{'pandas', 'pooch', 'numba', 'sklearn', 'requests', 'PIL'} & set(sys.modules))"
+        "print(*{'pandas', 'pooch', 'numba', 'sklearn', 'requests', 'PIL', 'unlzw3'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
@@ -184,10 +184,10 @@ def test_real_values_downloaded_in_their_published_format_are_accepted(name, hom
     given(home, name)
     raw = datasets.load(name, data_home=home, cleaned=False)
     member, write = TEXTS[name]
-    row = next(row for row in ROWS if row.name == name)
+    entry = next(entry for entry in CATALOGUE if entry.name == name)
     monkeypatch.setenv("SMRMF_CACHE", str(tmp_path))
     monkeypatch.delenv("SMRMF_DATA", raising=False)
     with serve({"/file.zip": whole(zip_of({member: write(*raw)}))}) as host:
-        route = dataclasses.replace(row.routes[0], url=f"{host}/file.zip")
-        monkeypatch.setattr(_load, "ROWS", (dataclasses.replace(row, routes=(route,)),))
+        route = dataclasses.replace(entry.routes[0], url=f"{host}/file.zip")
+        monkeypatch.setattr(_load, "CATALOGUE", (dataclasses.replace(entry, routes=(route,)),))
         assert_array_equal(datasets.load(name).X, datasets.load(name, data_home=home).X)

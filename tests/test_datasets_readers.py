@@ -5,8 +5,11 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import pickle
 import shutil
 import subprocess
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,8 +20,8 @@ from numpy.testing import assert_array_equal
 
 from smrmf.datasets import DatasetError, _fetch
 from smrmf.datasets import _readers as readers
-from smrmf.datasets._catalogue import ROWS
-from smrmf.datasets._load import _verified_file
+from smrmf.datasets._catalogue import CATALOGUE
+from smrmf.datasets._load import _read_verified
 from smrmf.datasets._readers import read_news_archive, read_news_folder, weigh_words
 
 # Long enough for all widths of the codes, and for a table that is full and is cleared.
@@ -54,12 +57,12 @@ def test_damaged_packed_files_are_refused(packed, tmp_path):
         readers.read_member(tmp_path / "file.data.Z", "file.data")
 
 
-def row_of(name):
-    return next(row for row in ROWS if row.name == name)
+def entry_of(name):
+    return next(entry for entry in CATALOGUE if entry.name == name)
 
 
 def route_of(name):
-    return row_of(name).routes[0]
+    return entry_of(name).routes[0]
 
 
 def one_hot(digit):
@@ -187,25 +190,25 @@ def test_arff_without_names_of_rows(tmp_path):
 @pytest.mark.parametrize(("old", "new"), [("Tissue", "Organ"), ("-4,", "?,"), ("@DATA", "@ATTRIBUTE a REAL")])
 def test_damaged_arff(old, new, tmp_path):
     (tmp_path / "file.arff").write_text(ARFF.replace(old, new))
-    row = dataclasses.replace(row_of("ova-colon"), raw_shape=(2, 2))
+    entry = dataclasses.replace(entry_of("ova-colon"), raw_shape=(2, 2))
     with pytest.raises(DatasetError):
-        _verified_file(row, tmp_path / "file.arff", row.routes[0].read)
+        _read_verified(entry, tmp_path / "file.arff", entry.routes[0].read)
 
 
 def test_another_number_of_classes_is_refused(tmp_path):
-    row = dataclasses.replace(row_of("ova-colon"), raw_shape=(4, 2))
+    entry = dataclasses.replace(entry_of("ova-colon"), raw_shape=(4, 2))
     np.savez(tmp_path / "ova-colon.npz", X=np.ones((4, 2)), y=[0, 1, 2, 1])
     with pytest.raises(DatasetError, match="labels are of 3 classes where ova-colon has 2"):
-        _verified_file(row, tmp_path / "ova-colon.npz", _fetch.read_table)
+        _read_verified(entry, tmp_path / "ova-colon.npz", _fetch.read_table)
 
 
 def documents():
-    """Return small documents of two groups; numbers of files are not in the order of their names."""
+    """Return small documents of two groups, in no order; their numbers sort otherwise than their names."""
     rng = np.random.default_rng(0)
     words = np.array(["apple", "pear", "the", "x25", "caf\xe9", "plum", "fig", "quince"])
     texts = {}
     for group in ("sci.space", "alt.atheism"):
-        for number in (9, 10, 11, 100, 2000):
+        for number in (2000, 9, 100, 11, 10):
             chosen = rng.choice(words, 4)
             texts[f"20news-bydate-test/{group}/{number}"] = f"Subject: {' '.join(chosen)}\n"
             texts[f"20news-bydate-train/{group}/{number}"] = "training only\n"
@@ -240,6 +243,36 @@ def test_news_from_texts_and_from_counts_agree(tmp_path, monkeypatch):
     assert _fetch.fingerprint(X, y) == _fetch.fingerprint(from_counts, classes)
     assert (X.toarray().astype(bool).mean(axis=0) <= 0.5).all()
     assert sp.issparse(weigh_words(X))
+
+
+def test_news_are_those_of_scikit_learn(tmp_path, monkeypatch):
+    """Its fetcher reads the same documents from a cache of its own, in another order."""
+    from sklearn.datasets import fetch_20newsgroups, load_files
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    monkeypatch.setattr("smrmf.datasets._readers.DOCUMENTS_PER_CLASS", 3)
+    texts = documents()
+    (tmp_path / "news.tar.gz").write_bytes(news_archive(texts))
+    X, y = readers.read_news_archive(tmp_path / "news.tar.gz")
+
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    cache = {
+        part: load_files(tmp_path / f"20news-bydate-{part}", encoding="latin1") for part in ("train", "test")
+    }
+    name_of_cache = "20news-bydate_py3.pkz"
+    (tmp_path / name_of_cache).write_bytes(zlib.compress(pickle.dumps(cache)))
+    news = fetch_20newsgroups(data_home=tmp_path, subset="test", shuffle=False, download_if_missing=False)
+    numbers = [int(Path(name).name) for name in news.filenames]
+    order = np.lexsort((numbers, news.target))
+    rows = [row for label in (0, 1) for row in order[news.target[order] == label][:3]]
+    vectorizer = CountVectorizer()
+    counts = sp.csr_array(vectorizer.fit_transform([news.data[row] for row in rows]))
+    expected = readers.choose_words(counts, vectorizer.get_feature_names_out())
+    assert expected.shape[1] > 1
+    assert_array_equal(X.toarray(), expected.toarray())
+    assert_array_equal(y, news.target[rows])
 
 
 def test_fingerprints_depend_on_values_only():
