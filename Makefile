@@ -33,8 +33,9 @@ lint: $(VENV)/ready-test ## lint, format check, types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 
-bench: $(VENV)/ready-test ## speed against peers (an idle machine gives honest ratios)
+bench: $(VENV)/ready-test ## speed against peers and plain kernels (an idle machine gives honest ratios)
 	@$(BIN)/python benchmarks/speed.py
+	@$(BIN)/python benchmarks/kernels.py
 
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

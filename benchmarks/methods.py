@@ -1,17 +1,14 @@
 """Run every method of the paper once, at its defaults, on every data set, and time it.
 
-``python benchmarks/methods.py --data FOLDER`` prints seconds beside the paper's (other hardware, its own
-settings), the accuracy of the same runs (labels for scoring only, no tuning), and how much faster the
-library's forms of IPM, ESC-FFS and the projections of DS3 are than plain ones with the same answer
-(``tests/plain_*.py``). All code is warm, compiled and run once, before it is timed. Run it on an
-otherwise idle machine.
+``python benchmarks/methods.py`` prints seconds beside the paper's (other hardware, its own settings), the
+accuracy of the same runs (labels for scoring only, no tuning), and how much faster the library's forms of
+IPM, ESC-FFS and the projections of DS3 are than plain ones with the same answer (those of the tests). All
+code is warm, compiled and run once, before it is timed. Run it on an otherwise idle machine.
 """
 
 from __future__ import annotations
 
-import argparse
 import sys
-import time
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +17,7 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.metrics import pairwise_distances
+from timing_and_tables import argument_parser, seconds, table_line
 
 from smrmf import (
     AMRMF,
@@ -36,16 +34,19 @@ from smrmf import (
     NMFClustering,
     SelectiveRMNMF,
 )
-from smrmf._parallel import Pool, thread_pool
+from smrmf._parallel import thread_pool
 from smrmf.datasets import load
-from smrmf.factorization._dissimilarity import KernelDissimilarity, ListBlock, Points
-from smrmf.graph.neighbors import nearest_neighbors
-from smrmf.kernels._balls import L1InfBall, Sum
-from smrmf.kernels.balls import project_simplex
+from smrmf.kernels.balls import L1InfBall, WeightedSum
 from smrmf.kernels.row_sparse import shrink_rows
-from smrmf.kernels.simplex import latent_kernel_lists
+from smrmf.kernels.simplex import project_simplex
 from smrmf.metrics import clustering_accuracy
 from smrmf.reproduce.printed import TWELVE_SETS, load_printed
+
+# The plain forms are those of the tests, which are no package.
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
+from plain_esc import farthest_first
+from plain_projections import sorted_l1inf, sorted_simplex
+from plain_selection import plain_ipm
 
 SETS = [*TWELVE_SETS, "gordon"]
 
@@ -68,19 +69,13 @@ METHODS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    result = work()
-    return time.perf_counter() - start, result
-
-
-def run(name: str, method: str, X: Any, y: np.ndarray) -> tuple[float, float, str]:
+def fit_once(name: str, method: str, X: Any, y: np.ndarray) -> tuple[float, float, str]:
     """Fit one method on one data set; return seconds, accuracy and what went wrong, if anything."""
     model = METHODS[method](len(np.unique(y)))
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            duration, _ = timed(lambda: model.fit(X))
+            duration = seconds(lambda: model.fit(X))
         except Exception as error:
             return np.nan, np.nan, f"{name}, {method}: {type(error).__name__}: {error}"
     notes = "; ".join(sorted({str(w.message).split(":")[0] for w in caught}))
@@ -92,85 +87,52 @@ def warm_up() -> None:
     X, y = make_blobs(60, 5, centers=3, random_state=0)
     X -= X.min()
     for method in METHODS:
-        run("", method, X, y)
+        fit_once("", method, X, y)
 
 
-def line(title: str, cells: list[str]) -> str:
-    return f"{title:22s}" + "".join(f"{cell:>10s}" for cell in cells)
-
-
-def run_table(folder: Path, names: list[str], methods: list[str]) -> bool:
+def run_table(folder: Path | None, names: list[str], methods: list[str]) -> bool:
     """Print the tables of seconds and accuracies; tell whether every cell finished."""
     printed = load_printed()
     warm_up()
     print("seconds, one run at the defaults; in the second line the paper's (other hardware and settings)\n")
-    print(line("", methods))
+    print(table_line("", methods))
     accuracies, notes, total = {}, [], 0.0
     for name in names:
         X, y = load(name, data_home=folder)
-        results = [run(name, method, X, y) for method in methods]
+        results = [fit_once(name, method, X, y) for method in methods]
         total += float(np.nansum([duration for duration, _, _ in results]))
-        print(line(f"{name} {X.shape[0]} x {X.shape[1]}", [f"{r[0]:.2f}" for r in results]))
+        print(table_line(f"{name} {X.shape[0]} x {X.shape[1]}", [f"{r[0]:.2f}" for r in results]))
         paper = [printed.value("run-time", name, method) for method in methods]
-        stated = ["-" if seconds is None else f"{seconds:.2f}" for seconds in paper]
-        print(line("", stated), flush=True)
+        stated = ["-" if value is None else f"{value:.2f}" for value in paper]
+        print(table_line("", stated), flush=True)
         accuracies[name] = [accuracy for _, accuracy, _ in results]
         notes += [note for _, _, note in results if note]
     print(f"\nall runs together: {total:.0f} s")
     print("\naccuracy of the same runs (no tuning; labels for scoring only)\n")
-    print(line("", methods))
+    print(table_line("", methods))
     for name, row in accuracies.items():
-        print(line(name, [f"{value:.3f}" for value in row]))
-    print(line("mean", [f"{value:.3f}" for value in np.mean(list(accuracies.values()), axis=0)]))
+        print(table_line(name, [f"{value:.3f}" for value in row]))
+    print(table_line("mean", [f"{value:.3f}" for value in np.mean(list(accuracies.values()), axis=0)]))
     if notes:
         print("\nwarnings:\n" + "\n".join(f"  {note}" for note in notes))
     return bool(np.isfinite(list(accuracies.values())).all())
 
 
-def faster(title: str, ours: Callable[[], Any], plain: Callable[[], Any], repeats: int) -> None:
-    """Print the ratio of a plain form's time to ours, with the same answer asserted."""
-    ours()
-    fast = np.median([timed(ours)[0] for _ in range(repeats)])
-    slow = np.median([timed(plain)[0] for _ in range(min(repeats, 3))])
+def print_ratio(title: str, ours: Callable[[], Any], plain: Callable[[], Any], repeats: int) -> None:
+    """Print the ratio of a plain form's time to ours, and whether they have the same answer."""
     same = "same answer" if np.allclose(ours(), plain(), atol=1e-9) else "ANOTHER ANSWER"
-    print(f"{title:62s}{fast:9.4f} s{slow:10.3f} s{slow / fast:8.1f} x   {same}", flush=True)
+    fast = np.median([seconds(ours) for _ in range(repeats)])
+    slow = np.median([seconds(plain) for _ in range(min(repeats, 3))])  # some take many seconds
+    cells = [f"{fast:.4f} s", f"{slow:.3f} s", f"{slow / fast:.1f} x", same]
+    print(table_line(title, cells, 44, 16), flush=True)
 
 
-def compare_long_lists(rng: np.random.Generator, pool: Pool) -> None:
-    """Compare f-SMRMF's latent terms on full lists with one product per candidate."""
-    n, c, k = 2000, 10, 44
-    G, H = (np.abs(rng.normal(size=(n, c))) / np.sqrt(n) for _ in range(2))
-    points = Points.from_data(G, nearest_neighbors(G, k), k, pool)
-    kernel = KernelDissimilarity(points, "distance", True)
-    widths = kernel.latent_widths(G, H)
-    decay = -0.5 / widths**2
-    lists = ListBlock(np.arange(0, n * n + 1, n), np.tile(np.arange(n), n), 0)
-    ours, plain = np.empty(n * n), np.empty(n * n)
-
-    def run(work: Callable[..., None], out: np.ndarray) -> np.ndarray:
-        work(out)
-        return out
-
-    faster(
-        f"latent kernel on full lists, {n} x {n}, {c} clusters",
-        lambda: run(lambda out: kernel.latent_lists(G, H, widths, lists, out), ours),
-        lambda: run(lambda out: latent_kernel_lists(*lists, G, H, decay, out), plain),
-        7,
-    )
-
-
-def run_ratios(folder: Path) -> None:
-    """Compare with the plain forms of the tests."""
-    sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-    from plain_esc import farthest_first
-    from plain_projections import sorted_l1inf, sorted_simplex
-    from plain_selection import plain_ipm
-
+def compare_selectors(folder: Path | None) -> None:
+    """Compare IPM and ESC-FFS with the plain forms of the tests."""
     X, _ = load("mfeat-fac", data_home=folder)
-    print(f"\n{'against the plain form':62s}{'ours':>11s}{'plain':>12s}{'ratio':>10s}")
     count = 100
     ipm = IPM(exemplars=count)
-    faster(
+    print_ratio(
         f"IPM, {count} of {len(X)} points (mfeat-fac)",
         lambda: ipm.fit(X).exemplar_indices_,
         lambda: plain_ipm(X, count),
@@ -179,33 +141,36 @@ def run_ratios(folder: Path) -> None:
     few = 20
     esc = ESC(10, exemplars=few, random_state=0)
     first = esc.fit(X).exemplar_indices_[0]
-    faster(
+    print_ratio(
         f"ESC-FFS, {few} of {len(X)} points (mfeat-fac)",
         lambda: esc.fit(X).exemplar_indices_,
         lambda: farthest_first(X, int(first), few, 100.0)[0],
         1,
     )
+
+
+def compare_projections() -> None:
+    """Compare the projections of DS3 with sorting, the plain form of the tests."""
     rng = np.random.default_rng(0)
     dense = rng.normal(size=(2000, 2000))
     with thread_pool(-1) as pool:
-        faster(
+        print_ratio(
             "simplex projection, 2000 x 2000",
             lambda: project_simplex(dense, 1.0, pool),
             lambda: sorted_simplex(dense),
             7,
         )
-        compare_long_lists(rng, pool)
         # What the ball meets inside DS3: columns on the simplex, most entries zero, stored transposed.
         points = rng.normal(size=(2000, 5))
         Zt = project_simplex(-pairwise_distances(points), 1.0, pool)
         C, ball = np.empty_like(Zt), L1InfBall(20.0)
 
         def project(Y: np.ndarray) -> np.ndarray:
-            pool.over_rows(shrink_rows, (Y, C), *ball.shrinkage(Sum(Y, Y, 0.0), 1.0, None, pool))
+            pool.over_rows(shrink_rows, (Y, C), ball.shrinkage(WeightedSum(Y, Y, 0.0), 1.0, None, pool))
             return C
 
         for title, Y in (("as DS3 meets it", Zt), ("dense", dense)):
-            faster(
+            print_ratio(
                 f"l1,inf ball, 2000 x 2000, {title}",
                 lambda Y=Y: project(Y),
                 lambda Y=Y: sorted_l1inf(Y.T, 20.0).T,
@@ -214,15 +179,16 @@ def run_ratios(folder: Path) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the data sets")
+    parser = argument_parser(__doc__)
     parser.add_argument("--sets", nargs="+", default=SETS, choices=SETS, metavar="SET")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS, metavar="METHOD")
     parser.add_argument("--no-ratios", action="store_true", help="leave out the plain forms")
     options = parser.parse_args()
     finished = run_table(options.data, options.sets, options.methods)
     if not options.no_ratios:
-        run_ratios(options.data)
+        print("\n" + table_line("against the plain form", ["ours", "plain", "ratio", ""], 44, 16))
+        compare_selectors(options.data)
+        compare_projections()
     if not finished:
         raise SystemExit("some cells did not finish")
 

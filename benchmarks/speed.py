@@ -1,41 +1,26 @@
 """How fast is it? Every figure is a ratio to a peer, measured in the same process.
 
-``python benchmarks/speed.py --data FOLDER`` on an otherwise idle machine. All code is warm (compiled and
-run once) before it is timed; times are medians over repetitions that alternate with their peer. Seconds
-of all methods beside the paper's are in ``methods.py``.
+Run ``python benchmarks/speed.py`` on an otherwise idle machine. All code is warm (compiled and run once)
+before it is timed; times are medians over repetitions that alternate with their peer. Seconds of all methods
+beside the paper's are in ``methods.py``, ratios of hand-tuned kernels to plain ones in ``kernels.py``.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 import tracemalloc
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 from sklearn.cluster import SpectralClustering
 from sklearn.datasets import make_blobs
+from timing_and_tables import argument_parser, seconds, seconds_in_turns
 
 from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import thread_pool
 from smrmf.datasets import load
-from smrmf.graph.neighbors import nearest_neighbors
-
-
-def seconds(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def alternate(*works: Callable[[], object], repeats: int = 7) -> list[float]:
-    """Return the median time of each piece of work; they take turns."""
-    for work in works:
-        work()
-    times = [[seconds(work) for work in works] for _ in range(repeats)]
-    return [float(t) for t in np.median(times, axis=0)]
+from smrmf.graph.neighbors import find_neighbors
 
 
 class IterationClock:
@@ -58,12 +43,12 @@ class IterationClock:
             self.ends.append(time.perf_counter())
 
 
-def against_spectral_clustering(folder: Path) -> None:
+def against_spectral_clustering(folder: Path | None) -> None:
     print("FastSMRMF at its defaults against SpectralClustering(affinity='nearest_neighbors')")
     for name in ("mfeat-fac", "semeion"):
         X, y = load(name, data_home=folder)
         c = len(np.unique(y))
-        ours, theirs = alternate(
+        ours, theirs = seconds_in_turns(
             lambda X=X, c=c: FastSMRMF(c, random_state=0).fit(X),
             lambda X=X, c=c: SpectralClustering(c, affinity="nearest_neighbors", random_state=0).fit(X),
         )
@@ -80,8 +65,9 @@ def smrmf_iteration(n: int = 2000) -> None:
         total = seconds(lambda: model.fit(X))
     source, target = np.random.default_rng(0).random((n, n)), np.empty((n, n))
     copies = [seconds(lambda: np.copyto(target, source)) for _ in range(30)]
-    one, copy = float(np.median(np.diff(clock.ends)[5:])), float(np.median(copies))
-    print(f"  {1e3 * one:6.1f} ms against {1e3 * copy:5.2f} ms: {one / copy:5.1f}x (whole fit {total:.1f} s)")
+    iteration, copy = float(np.median(np.diff(clock.ends)[5:])), float(np.median(copies))
+    ratio = f"{1e3 * iteration:6.1f} ms against {1e3 * copy:5.2f} ms: {iteration / copy:5.1f}x"
+    print(f"  {ratio} (whole fit {total:.1f} s)")
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -99,9 +85,9 @@ def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
 
         def search(X: np.ndarray = X) -> None:
             with thread_pool(-1) as pool:
-                nearest_neighbors(X, 21, pool=pool)
+                find_neighbors(X, 21, pool=pool)
 
-        whole, knn = alternate(lambda X=X: FastSMRMF(10, random_state=0).fit(X), search, repeats=3)
+        whole, knn = seconds_in_turns(lambda X=X: FastSMRMF(10, random_state=0).fit(X), search, repeats=3)
         tracemalloc.start()
         model = FastSMRMF(10, random_state=0).fit(X)
         peak = tracemalloc.get_traced_memory()[1]
@@ -116,9 +102,7 @@ def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the .npz files")
-    options = parser.parse_args()
+    options = argument_parser(__doc__).parse_args()
     against_spectral_clustering(options.data)
     smrmf_iteration()
     scaling()

@@ -28,7 +28,7 @@ from smrmf.metrics import clustering_accuracy
 # One colour per cluster, for the table and the map.
 COLORS = ["#f76707", "#228be6", "#2f9e44", "#e03131", "#ae3ec9"]
 COLORS += ["#0b9a8d", "#a0662b", "#f06595", "#5c5fe0", "#b3a100"]
-SHOWN = 5  # at most so many exemplars per cluster
+SHOWN = 5  # largest number of exemplars per cluster
 TITLE = "1797 handwritten digits in 10 clusters, with their exemplars"
 SUBTITLE = (
     "Every dot is an image, near its look-alikes, in the colour of the cluster found for it without labels.\n"

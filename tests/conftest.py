@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import settings
+
+from smrmf import datasets
 
 # The same examples in every run, and no limit on the first one, which compiles the kernels.
 settings.register_profile("smrmf", deadline=None, derandomize=True, max_examples=60, database=None)
 settings.load_profile("smrmf")
+
+
+@pytest.fixture
+def real_data():
+    """Return a function that loads a data set of the paper, or skips the test where it is not at hand."""
+
+    def load(name, cleaned=True):
+        present = next(info.present for info in datasets.list_datasets() if info.name == name)
+        if not present:
+            pytest.skip(f"{name} is neither in the folder $SMRMF_DATA nor in the cache")
+        return datasets.load(name, download=False, cleaned=cleaned)
+
+    return load

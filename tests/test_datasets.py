@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,10 +15,9 @@ from scipy.spatial.distance import cdist
 
 from smrmf import datasets
 from smrmf.datasets import _load
-from smrmf.datasets._catalogue import ROWS
+from smrmf.datasets._catalogue import CATALOGUE
+from smrmf.datasets._fetch import write_table
 
-PLACES = [os.environ.get("SMRMF_DATA"), Path(__file__).parents[2] / "shared" / "data"]
-HOME = next((Path(place) for place in PLACES if place and Path(place).is_dir()), None)
 CLASS_COUNTS = {
     "wave": [200, 200, 200],
     "ionosphere": [125, 225],
@@ -35,21 +32,11 @@ CLASS_COUNTS = {
 
 
 def names():
-    return [row.name for row in ROWS]
+    return [entry.name for entry in CATALOGUE]
 
 
-@pytest.fixture
-def home():
-    if HOME is None:
-        pytest.skip("no folder of data sets: SMRMF_DATA names none")
-    return HOME
-
-
-def given(home, name):
-    info = next(info for info in datasets.list_datasets(home) if info.name == name)
-    if not info.present:
-        pytest.skip(f"{name} is neither in the folder nor in the cache")
-    return info
+def entry_of(name):
+    return next(entry for entry in CATALOGUE if entry.name == name)
 
 
 def test_the_catalogue_is_the_paper_and_one_more():
@@ -57,9 +44,9 @@ def test_the_catalogue_is_the_paper_and_one_more():
     assert len(infos) == len(set(names())) == 14
     assert [info.name for info in infos if info.paper_name is None] == ["gordon"]
     assert "name='wave', paper_name='Wave', n=600, m=21, classes=3, raw_n=5000, raw_m=21" in str(infos)
-    assert [row.name for row in ROWS if row.fingerprint is None] == ["ova-colon"]
-    assert [row.name for row in ROWS if not row.routes] == ["gordon"]
-    assert all(len(row.fingerprint) == 64 for row in ROWS if row.fingerprint)
+    assert [entry.name for entry in CATALOGUE if entry.fingerprint is None] == ["ova-colon"]
+    assert [entry.name for entry in CATALOGUE if not entry.routes] == ["gordon"]
+    assert all(len(entry.fingerprint) == 64 for entry in CATALOGUE if entry.fingerprint)
 
 
 def test_an_unknown_name():
@@ -70,34 +57,34 @@ def test_an_unknown_name():
 def test_importing_costs_little():
     code = (
         "import sys; from smrmf import datasets; "
-        "print(*{'pandas', 'pooch', 'numba', 'sklearn', 'requests', 'PIL'} & set(sys.modules))"
+        "print(*{'pandas', 'pooch', 'numba', 'sklearn', 'requests', 'PIL', 'unlzw3'} & set(sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == []
 
 
-def test_loading_from_a_folder_needs_no_pooch(home):
-    given(home, "sonar")
+def test_loading_from_a_folder_needs_no_pooch(real_data, tmp_path):
+    write_table(tmp_path / "sonar.npz", *real_data("sonar", cleaned=False))
     code = (
         "import sys; sys.modules['pooch'] = None; from smrmf import datasets; "
-        f"print(datasets.load('sonar', data_home={str(home)!r}).X.shape)"
+        f"print(datasets.load('sonar', data_home={str(tmp_path)!r}).X.shape)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "(208, 60)"
 
 
 @pytest.mark.parametrize("name", names())
-def test_real_files(name, home):
-    info = given(home, name)
-    data = datasets.load(name, data_home=home, download=False)
+def test_real_files(name, real_data):
+    data = real_data(name)
+    entry = entry_of(name)
     X, y = data
     assert X is data.X
-    if name != "ova-colon":
-        assert X.shape == (info.n, info.m)
+    if entry.shape is not None:
+        assert X.shape == entry.shape
     assert sp.issparse(X) == (name == "20-news")
     assert X.dtype == np.float64
     assert y.dtype == np.int64
-    assert_array_equal(np.unique(y), range(info.classes))
+    assert_array_equal(np.unique(y), range(entry.n_classes))
     assert_allclose((X * X).sum(axis=1), 1, rtol=1e-12)
     assert X.min() >= 0
     if name in CLASS_COUNTS:
@@ -105,21 +92,19 @@ def test_real_files(name, home):
 
 
 @pytest.mark.parametrize(("name", "n"), [("wave", 600), ("ionosphere", 351), ("20-news", 5020)])
-def test_raw_values(name, n, home):
-    info = given(home, name)
-    X, y = datasets.load(name, data_home=home, download=False, cleaned=False)
-    assert X.shape == (n, info.raw_m)
+def test_raw_values(name, n, real_data):
+    X, y = real_data(name, cleaned=False)
+    assert X.shape == (n, entry_of(name).raw_shape[1])
     assert y.shape == (n,)
     assert X.dtype == np.float64
 
 
-def test_wave_takes_the_first_of_every_class(home):
-    given(home, "wave")
-    X, y = datasets.load("wave", data_home=home, cleaned=False)
-    with np.load(home / "wave.npz") as stored:
-        assert_array_equal(X[-1], stored["X"][636])
-        for label in range(3):
-            assert_array_equal(X[y == label], stored["X"][stored["y"] == label][:200])
+def test_wave_takes_the_first_of_every_class(real_data):
+    X, y = real_data("wave", cleaned=False)
+    whole_X, whole_y = _load._raw_table(entry_of("wave"), None, download=False)
+    assert_array_equal(X[-1], whole_X[636])
+    for label in range(3):
+        assert_array_equal(X[y == label], whole_X[whole_y == label][:200])
 
 
 def neighbourhoods(X, y):
@@ -180,14 +165,13 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_real_values_downloaded_in_their_published_format_are_accepted(name, home, tmp_path, monkeypatch):
-    given(home, name)
-    raw = datasets.load(name, data_home=home, cleaned=False)
+def test_real_values_in_their_published_format_are_accepted(name, real_data, tmp_path, monkeypatch):
+    raw, cleaned = real_data(name, cleaned=False), real_data(name)
     member, write = TEXTS[name]
-    row = next(row for row in ROWS if row.name == name)
+    entry = entry_of(name)
     monkeypatch.setenv("SMRMF_CACHE", str(tmp_path))
     monkeypatch.delenv("SMRMF_DATA", raising=False)
     with serve({"/file.zip": whole(zip_of({member: write(*raw)}))}) as host:
-        route = dataclasses.replace(row.routes[0], url=f"{host}/file.zip")
-        monkeypatch.setattr(_load, "ROWS", (dataclasses.replace(row, routes=(route,)),))
-        assert_array_equal(datasets.load(name).X, datasets.load(name, data_home=home).X)
+        route = dataclasses.replace(entry.routes[0], url=f"{host}/file.zip")
+        monkeypatch.setattr(_load, "CATALOGUE", (dataclasses.replace(entry, routes=(route,)),))
+        assert_array_equal(datasets.load(name).X, cleaned.X)

@@ -16,10 +16,9 @@ from numpy.testing import assert_array_equal
 
 from smrmf import datasets
 from smrmf.datasets import DatasetError, _fetch, _load
-from smrmf.datasets._catalogue import Row
-from smrmf.datasets._fetch import Route
+from smrmf.datasets._catalogue import CatalogueEntry
+from smrmf.datasets._fetch import Route, fingerprint, read_table, write_table
 from smrmf.datasets._readers import read_text
-from smrmf.datasets._store import fingerprint, read_table, write_table
 
 X = np.random.default_rng(0).integers(-9, 9, (40, 3)).astype(float)
 Y = np.arange(40) % 2
@@ -31,7 +30,7 @@ READ = partial(read_text, member="toy.data")
 
 def toy(*routes, **changes):
     settings = {"raw_shape": X.shape, "fingerprint": fingerprint(X, Y), **changes}
-    return Row(
+    return CatalogueEntry(
         "toy", None, settings["raw_shape"], None, 2, "nowhere", "none", settings["fingerprint"], routes
     )
 
@@ -47,7 +46,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def catalogue(monkeypatch):
-    return lambda *rows: monkeypatch.setattr(_load, "ROWS", rows)
+    return lambda *entries: monkeypatch.setattr(_load, "CATALOGUE", entries)
 
 
 def left_in(cache):
@@ -89,12 +88,12 @@ FAILURES = {
     "missing": ({}, None, "refused with status 404"),
     "another file": ({"/toy.zip": whole(b"something else")}, SHA256, "SHA-256 does not start with"),
     "broken off": ({"/toy.zip": truncated(ARCHIVE)}, None, "broke off|connection failed"),
-    "cut short": ({"/toy.zip": whole(ARCHIVE[:200])}, None, "cannot be read: File is not a zip file"),
-    "empty": ({"/toy.zip": whole(b"")}, None, "cannot be read: |its X is 0"),
+    "cut short": ({"/toy.zip": whole(ARCHIVE[:200])}, None, "cannot be read, as File is not a zip file"),
+    "empty": ({"/toy.zip": whole(b"")}, None, "cannot be read, as |its X is 0"),
     "a page instead": (
         {"/toy.zip": whole(b"<html>,Sorry</html>")},
         None,
-        "cannot be read: could not convert",
+        "cannot be read, as could not convert",
     ),
     "other values": (
         {"/toy.zip": whole(zip_of({"toy.data": TEXT.replace("9", "8")}))},
@@ -182,6 +181,16 @@ def test_without_pooch(cache, catalogue, monkeypatch):
     assert not cache.exists()
 
 
+def test_without_the_reader_of_a_format(cache, catalogue, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "unlzw3", None)
+    (tmp_path / "toy.zip").write_bytes(ARCHIVE)
+    with serve({"/toy.zip": whole(ARCHIVE)}) as host:
+        catalogue(toy(Route(f"{host}/toy.zip", READ)))
+        for how in ({}, {"data_home": tmp_path}):
+            assert "cannot be read, as unlzw3 is not installed (pip install 'smrmf[data]')" in refusal(**how)
+    assert left_in(cache) == []
+
+
 def test_a_cache_that_cannot_be_written(cache, catalogue):
     cache.parent.mkdir(parents=True)
     cache.write_text("a file where the folder should be")
@@ -243,7 +252,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import test_datasets_fetch as here
 from smrmf import datasets
-here._load.ROWS = (here.toy(here.Route(sys.argv[1] + "/toy.zip", here.READ, here.SHA256)),)
+here._load.CATALOGUE = (here.toy(here.Route(sys.argv[1] + "/toy.zip", here.READ, here.SHA256)),)
 X, y = datasets.load("toy", cleaned=False)
 assert (X == here.X).all() and (y == here.Y).all()
 """

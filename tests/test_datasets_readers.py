@@ -5,73 +5,64 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import io
+import pickle
 import shutil
 import subprocess
+import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse as sp
 from dataset_server import coil_archive, compress, news_archive, zip_of
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from smrmf.datasets import DatasetError, _store
+from smrmf.datasets import DatasetError, _fetch
 from smrmf.datasets import _readers as readers
-from smrmf.datasets._catalogue import ROWS
-from smrmf.datasets._load import _verified_file
-from smrmf.datasets._lzw import uncompress
-from smrmf.datasets._news import read_news_archive, read_news_folder, weigh_words
+from smrmf.datasets._catalogue import CATALOGUE
+from smrmf.datasets._load import _read_verified
+from smrmf.datasets._readers import read_news_archive, read_news_folder, weigh_words
 
-LIMITS = [10, 12, 16]
-
-
-def contents():
-    return st.binary(max_size=300) | st.builds(
-        lambda seed, size, letters: (
-            np.random.default_rng(seed).integers(0, letters, size, np.uint8).tobytes()
-        ),
-        st.integers(0, 9),
-        st.sampled_from([2000, 9000, 30000]),
-        st.sampled_from([2, 17, 256]),
-    )
+# Long enough for all widths of the codes, and for a table that is full and is cleared.
+PACKED = np.random.default_rng(0).integers(0, 50, 40000, np.uint8).tobytes()
 
 
-@given(contents(), st.sampled_from(LIMITS), st.booleans())
-def test_uncompress_inverts_compress(content, limit, clear):
-    assert uncompress(compress(content, limit, clear)) == content
+@pytest.mark.parametrize("limit", [10, 12, 16])
+@pytest.mark.parametrize("clear", [False, True])
+def test_packed_files_are_unpacked(limit, clear, tmp_path):
+    (tmp_path / "file.data.Z").write_bytes(compress(PACKED, limit, clear))
+    assert readers.read_member(tmp_path / "file.data.Z", "file.data") == PACKED
 
 
 @pytest.mark.skipif(shutil.which("gzip") is None, reason="gzip, which reads .Z files, is not installed")
-@pytest.mark.parametrize("limit", LIMITS)
+@pytest.mark.parametrize("limit", [10, 12, 16])
 @pytest.mark.parametrize("clear", [False, True])
 def test_our_packed_files_are_those_of_the_real_program(limit, clear):
-    content = np.random.default_rng(0).integers(0, 50, 40000, np.uint8).tobytes()
-    packed = compress(content, limit, clear)
-    assert subprocess.run(["gzip", "-dc"], input=packed, capture_output=True, check=True).stdout == content
+    packed = compress(PACKED, limit, clear)
+    assert subprocess.run(["gzip", "-dc"], input=packed, capture_output=True, check=True).stdout == PACKED
 
 
-@pytest.mark.parametrize(
-    ("packed", "words"),
-    [
-        (b"abc", "not a file of the program"),
-        (b"\x1f\x9d", "not a file of the program"),
-        (b"\x1f\x9d\x89ab", "up to 9 bits"),
-        (b"\x1f\x9d\x90\xff\xff\xff", "damaged"),
-    ],
-)
-def test_damaged_packed_files(packed, words):
-    with pytest.raises(ValueError, match=words):
-        uncompress(packed)
+DAMAGED = {
+    "no header": b"\x1f\x9d",
+    "no first byte": b"\x1f\x9d\x90\xff\xff\xff",
+    "an unknown code": compress(b"1.5,2\n" * 9)[:-1] + b"\xff",
+}
 
 
-def row_of(name):
-    return next(row for row in ROWS if row.name == name)
+@pytest.mark.parametrize("packed", DAMAGED.values(), ids=DAMAGED)
+def test_damaged_packed_files_are_refused(packed, tmp_path):
+    (tmp_path / "file.data.Z").write_bytes(packed)
+    with pytest.raises(ValueError, match="Invalid"):
+        readers.read_member(tmp_path / "file.data.Z", "file.data")
+
+
+def entry_of(name):
+    return next(entry for entry in CATALOGUE if entry.name == name)
 
 
 def route_of(name):
-    return row_of(name).routes[0]
+    return entry_of(name).routes[0]
 
 
 def one_hot(digit):
@@ -199,25 +190,25 @@ def test_arff_without_names_of_rows(tmp_path):
 @pytest.mark.parametrize(("old", "new"), [("Tissue", "Organ"), ("-4,", "?,"), ("@DATA", "@ATTRIBUTE a REAL")])
 def test_damaged_arff(old, new, tmp_path):
     (tmp_path / "file.arff").write_text(ARFF.replace(old, new))
-    row = dataclasses.replace(row_of("ova-colon"), raw_shape=(2, 2))
+    entry = dataclasses.replace(entry_of("ova-colon"), raw_shape=(2, 2))
     with pytest.raises(DatasetError):
-        _verified_file(row, tmp_path / "file.arff", row.routes[0].read)
+        _read_verified(entry, tmp_path / "file.arff", entry.routes[0].read)
 
 
 def test_another_number_of_classes_is_refused(tmp_path):
-    row = dataclasses.replace(row_of("ova-colon"), raw_shape=(4, 2))
+    entry = dataclasses.replace(entry_of("ova-colon"), raw_shape=(4, 2))
     np.savez(tmp_path / "ova-colon.npz", X=np.ones((4, 2)), y=[0, 1, 2, 1])
     with pytest.raises(DatasetError, match="labels are of 3 classes where ova-colon has 2"):
-        _verified_file(row, tmp_path / "ova-colon.npz", _store.read_table)
+        _read_verified(entry, tmp_path / "ova-colon.npz", _fetch.read_table)
 
 
 def documents():
-    """Return small documents of two groups; numbers of files are not in the order of their names."""
+    """Return small documents of two groups, in no order; their numbers sort otherwise than their names."""
     rng = np.random.default_rng(0)
     words = np.array(["apple", "pear", "the", "x25", "caf\xe9", "plum", "fig", "quince"])
     texts = {}
     for group in ("sci.space", "alt.atheism"):
-        for number in (9, 10, 11, 100, 2000):
+        for number in (2000, 9, 100, 11, 10):
             chosen = rng.choice(words, 4)
             texts[f"20news-bydate-test/{group}/{number}"] = f"Subject: {' '.join(chosen)}\n"
             texts[f"20news-bydate-train/{group}/{number}"] = "training only\n"
@@ -227,7 +218,7 @@ def documents():
 def test_news_from_texts_and_from_counts_agree(tmp_path, monkeypatch):
     from sklearn.feature_extraction.text import CountVectorizer
 
-    monkeypatch.setattr("smrmf.datasets._news.DOCUMENTS_PER_CLASS", 3)
+    monkeypatch.setattr("smrmf.datasets._readers.DOCUMENTS_PER_CLASS", 3)
     texts = documents()
     (tmp_path / "news.tar.gz").write_bytes(news_archive(texts))
     X, y = read_news_archive(tmp_path / "news.tar.gz")
@@ -249,27 +240,57 @@ def test_news_from_texts_and_from_counts_agree(tmp_path, monkeypatch):
     assert_array_equal(from_counts.toarray(), X.toarray())
     assert_array_equal(classes, y)
     assert_array_equal(y, [0, 0, 0, 1, 1, 1])
-    assert _store.fingerprint(X, y) == _store.fingerprint(from_counts, classes)
+    assert _fetch.fingerprint(X, y) == _fetch.fingerprint(from_counts, classes)
     assert (X.toarray().astype(bool).mean(axis=0) <= 0.5).all()
     assert sp.issparse(weigh_words(X))
 
 
+def test_news_are_those_of_scikit_learn(tmp_path, monkeypatch):
+    """Its fetcher reads the same documents from a cache of its own, in another order."""
+    from sklearn.datasets import fetch_20newsgroups, load_files
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    monkeypatch.setattr("smrmf.datasets._readers.DOCUMENTS_PER_CLASS", 3)
+    texts = documents()
+    (tmp_path / "news.tar.gz").write_bytes(news_archive(texts))
+    X, y = readers.read_news_archive(tmp_path / "news.tar.gz")
+
+    for name, text in texts.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="latin-1")
+    cache = {
+        part: load_files(tmp_path / f"20news-bydate-{part}", encoding="latin1") for part in ("train", "test")
+    }
+    name_of_cache = "20news-bydate_py3.pkz"
+    (tmp_path / name_of_cache).write_bytes(zlib.compress(pickle.dumps(cache)))
+    news = fetch_20newsgroups(data_home=tmp_path, subset="test", shuffle=False, download_if_missing=False)
+    numbers = [int(Path(name).name) for name in news.filenames]
+    order = np.lexsort((numbers, news.target))
+    rows = [row for label in (0, 1) for row in order[news.target[order] == label][:3]]
+    vectorizer = CountVectorizer()
+    counts = sp.csr_array(vectorizer.fit_transform([news.data[row] for row in rows]))
+    expected = readers.choose_words(counts, vectorizer.get_feature_names_out())
+    assert expected.shape[1] > 1
+    assert_array_equal(X.toarray(), expected.toarray())
+    assert_array_equal(y, news.target[rows])
+
+
 def test_fingerprints_depend_on_values_only():
     X, y = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([0, 1])
-    same = _store.fingerprint(X, y)
-    assert _store.fingerprint(np.asfortranarray(X.astype(np.uint8)), y.astype(np.int8)) == same
-    assert _store.fingerprint(np.array([[-0.0, 1.0], [2.0, 3.0]], dtype=">f8"), y) == same
+    same = _fetch.fingerprint(X, y)
+    assert _fetch.fingerprint(np.asfortranarray(X.astype(np.uint8)), y.astype(np.int8)) == same
+    assert _fetch.fingerprint(np.array([[-0.0, 1.0], [2.0, 3.0]], dtype=">f8"), y) == same
     others = [(X.reshape(1, 4), y), (X + 1e-12, y), (X, y[::-1]), (X[::-1], y), (sp.csr_array(X), y)]
-    assert len({same, *(_store.fingerprint(*other) for other in others)}) == 6
+    assert len({same, *(_fetch.fingerprint(*other) for other in others)}) == 6
 
 
 @pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
 def test_tables_survive_a_file(kind, tmp_path):
     X, y = kind(np.array([[0.0, 1.5], [2.0, 0.0]])), np.array([1, 0])
-    _store.write_table(tmp_path / "table.npz", X, y)
-    found, classes = _store.read_table(tmp_path / "table.npz")
+    _fetch.write_table(tmp_path / "table.npz", X, y)
+    found, classes = _fetch.read_table(tmp_path / "table.npz")
     assert type(found) is type(X)
-    assert _store.fingerprint(found, classes) == _store.fingerprint(X, y)
+    assert _fetch.fingerprint(found, classes) == _fetch.fingerprint(X, y)
 
 
 def test_files_that_would_run_code_are_not_opened(tmp_path):
@@ -277,4 +298,4 @@ def test_files_that_would_run_code_are_not_opened(tmp_path):
     np.savez(buffer, X=np.array([{}], dtype=object), y=np.array([0]))
     (tmp_path / "table.npz").write_bytes(buffer.getvalue())
     with pytest.raises(ValueError, match="allow_pickle"):
-        _store.read_table(tmp_path / "table.npz")
+        _fetch.read_table(tmp_path / "table.npz")

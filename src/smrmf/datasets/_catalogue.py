@@ -1,7 +1,7 @@
-"""One row per data set: what it is, where it comes from, how it is read and how it is known to be right.
+"""One entry per data set: what it is, where it comes from, how it is read and how it is verified.
 
 The addresses are those that the hosts publish. Olivetti faces, as other libraries load them, are not offered
-for ORL: they are the same photographs cut and scaled in another way, so that every figure would differ.
+for ORL: they are the same photographs cut and scaled in another way, so every result would differ.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from smrmf.datasets import _readers as readers
-from smrmf.datasets._fetch import Route
-from smrmf.datasets._news import read_news_archive, read_news_folder, weigh_words
-from smrmf.datasets._store import Table
+from smrmf.datasets._fetch import RawTable, Route
 
 UCI = "https://archive.ics.uci.edu/static/public"
 DENG_CAI = "http://www.cad.zju.edu.cn/home/dengcai/Data"
@@ -26,6 +24,8 @@ ORL_COPY = (
     "https://raw.githubusercontent.com/NaimaBousnina/Watermarking-for-protected-fingerprint-authentication/"
     "c6c6d2da7ca08e6050c4d7140e44c7dab69565a3/ORL_64x64.mat"
 )
+FIGSHARE = "https://ndownloader.figshare.com/files"
+QWONE = "http://qwone.com/~jason/20Newsgroups"
 NEWS_SHA256 = "8f1b2514ca22a5ade8fbb9cfa5727df95fa587f4c87b786e15c759fa66d95610"
 ISOLET_SHA256 = "aa935cc98ec22ee689aa5b2ddf1fdce074692f7016f0255f0982df133ccbab38"
 CC_BY = "CC BY 4.0, as UCI lists it; cite the donors"
@@ -33,7 +33,7 @@ NOT_STATED = "none stated"
 
 
 @dataclass(frozen=True)
-class Row:
+class CatalogueEntry:
     """A data set of the catalogue.
 
     ``raw_shape`` is that of the table read from the source, which ``fingerprint`` identifies; ``shape`` is
@@ -50,14 +50,14 @@ class Row:
     licence: str
     fingerprint: str | None
     routes: tuple[Route, ...] = ()
-    select: Callable[[Any, np.ndarray], Table] | None = None
+    select: Callable[[Any, np.ndarray], RawTable] | None = None
     prepare: Callable[[Any], Any] | None = None
-    read_folder: Callable[[Path], Table] | None = None
+    read_folder: Callable[[Path], RawTable] | None = None
 
 
-def first_two_hundred_per_class(X: np.ndarray, y: np.ndarray) -> Table:
+def first_two_hundred_per_class(X: np.ndarray, y: np.ndarray) -> RawTable:
     """Keep the first two hundred rows of every class, in order."""
-    kept = np.sort(np.concatenate([np.flatnonzero(y == label)[:200] for label in np.unique(y)]))
+    kept = np.sort(readers.first_of_each_class(y, 200))
     return X[kept], y[kept]
 
 
@@ -66,8 +66,8 @@ def uci(number: int, archive: str, member: str, **how: Any) -> tuple[Route, ...]
     return (Route(f"{UCI}/{number}/{archive}.zip", partial(readers.read_text, member=member, **how)),)
 
 
-ROWS = (
-    Row(
+CATALOGUE = (
+    CatalogueEntry(
         "wave",
         "Wave",
         (5000, 21),
@@ -79,7 +79,7 @@ ROWS = (
         uci(107, "waveform+database+generator+version+1", "waveform.data"),
         select=first_two_hundred_per_class,
     ),
-    Row(
+    CatalogueEntry(
         "ionosphere",
         "Ionosphere",
         (351, 34),
@@ -90,7 +90,7 @@ ROWS = (
         "ee8466a936554b263a72f8b99009daf7341b36c6b5572a852e6af3df724d7b75",
         uci(52, "ionosphere", "ionosphere.data"),
     ),
-    Row(
+    CatalogueEntry(
         "sonar",
         "Sonar",
         (208, 60),
@@ -101,7 +101,7 @@ ROWS = (
         "b9cd3b31a183ae854c2d4aa28745d1ae66fcc5b5e19c202fd99c0f09c84f13bf",
         uci(151, "connectionist+bench+sonar+mines+vs+rocks", "sonar.all-data"),
     ),
-    Row(
+    CatalogueEntry(
         "movement",
         "Movement",
         (360, 90),
@@ -112,7 +112,7 @@ ROWS = (
         "7bdb29dd0cf95e17d213d8aed3928e663fac1d38a7c4b85bca07eff16b880806",
         uci(181, "libras+movement", "movement_libras.data"),
     ),
-    Row(
+    CatalogueEntry(
         "musk1",
         "Musk1",
         (476, 166),
@@ -123,7 +123,7 @@ ROWS = (
         "1b02fe4a13c687d1e3385267d41b8ccd91b6ee6db1cfcc30d8d4adcfe163d3d4",
         uci(74, "musk+version+1", "clean1.data", skip=2),
     ),
-    Row(
+    CatalogueEntry(
         "mfeat-fac",
         "mfeat-fac",
         (2000, 216),
@@ -134,7 +134,7 @@ ROWS = (
         "aecd273f0f0eb2c4ef357d1977d50d101ad8fcdab2cda5e4a422df7edc06e118",
         uci(72, "multiple+features", "mfeat-fac", delimiter=None, split=readers.class_by_two_hundred),
     ),
-    Row(
+    CatalogueEntry(
         "mfeat-pix",
         "mfeat-pix",
         (2000, 240),
@@ -145,7 +145,7 @@ ROWS = (
         "4b50308ea724ab202812b71165a81765d5aec9afe83117e83fba76d6b41af345",
         uci(72, "multiple+features", "mfeat-pix", delimiter=None, split=readers.class_by_two_hundred),
     ),
-    Row(
+    CatalogueEntry(
         "semeion",
         "Semeion",
         (1593, 256),
@@ -156,7 +156,7 @@ ROWS = (
         "e470c3fc61c6bd421415749508bc1f31d9f8fb3022a3dc9c33ec3b1f9930cd72",
         uci(178, "semeion+handwritten+digit", "semeion.data", delimiter=None, split=readers.class_one_hot),
     ),
-    Row(
+    CatalogueEntry(
         "isolet",
         "ISOLET",
         (1200, 617),
@@ -167,7 +167,7 @@ ROWS = (
         "029da974f47f1ac2cb717012c5df8388c3b61a2babac8fc0f2ad10ac33b4339b",
         uci(54, "isolet", "isolet1+2+3+4.data", n_classes=5, sha256=ISOLET_SHA256),
     ),
-    Row(
+    CatalogueEntry(
         "coil-5",
         "COIL-5",
         (360, 1024),
@@ -181,7 +181,7 @@ ROWS = (
             Route(COLUMBIA, partial(readers.read_coil, n_objects=5)),
         ),
     ),
-    Row(
+    CatalogueEntry(
         "20-news",
         "20-news",
         (5020, 1816),
@@ -191,15 +191,13 @@ ROWS = (
         NOT_STATED,
         "ea83bc2a76cbcef66e65a0d999b9ce4198ef7be5d34a4ceb4f2f0ffec17a78c0",
         (
-            Route("https://ndownloader.figshare.com/files/5975967", read_news_archive, NEWS_SHA256),
-            Route(
-                "http://qwone.com/~jason/20Newsgroups/20news-bydate.tar.gz", read_news_archive, NEWS_SHA256
-            ),
+            Route(f"{FIGSHARE}/5975967", readers.read_news_archive, NEWS_SHA256),
+            Route(f"{QWONE}/20news-bydate.tar.gz", readers.read_news_archive, NEWS_SHA256),
         ),
-        prepare=weigh_words,
-        read_folder=read_news_folder,
+        prepare=readers.weigh_words,
+        read_folder=readers.read_news_folder,
     ),
-    Row(
+    CatalogueEntry(
         "orl",
         "ORL",
         (400, 4096),
@@ -210,11 +208,11 @@ ROWS = (
         "21a27755b54877f829698a3dc58c144b50988c3d32459d2e38440639606f32c2",
         (Route(f"{DENG_CAI}/ORL/ORL_64x64.mat", readers.read_mat), Route(ORL_COPY, readers.read_mat)),
     ),
-    Row(
+    CatalogueEntry(
         "ova-colon",
         "OVA_Colon",
         (1545, 10935),
-        None,  # how many rows and features cleaning leaves is not known here, nor is the fingerprint
+        None,  # what cleaning leaves is not known, nor is the fingerprint
         2,
         "OpenML 1161, OVA_Colon",
         "see OpenML",
@@ -228,7 +226,7 @@ ROWS = (
     ),
     # Not one of the paper's sets: many more features than rows, like OVA_Colon, under its own name. Its
     # source is an R data file, which nothing here reads, so it has no route.
-    Row(
+    CatalogueEntry(
         "gordon",
         None,
         (181, 12533),

@@ -1,7 +1,11 @@
-"""From an address to a verified table in the cache, or one sentence that says why not."""
+"""Tables from addresses and files: downloaded, read, kept in the cache, and identified by one number.
+
+What goes wrong becomes a :class:`DatasetError`, whose words are a part of the sentence that ``load`` raises.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
@@ -9,16 +13,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
-from smrmf.datasets._store import Table, write_table
+import numpy as np
+import scipy.sparse as sp
 
-Reader = Callable[[Path], Table]
+RawTable = tuple[Any, np.ndarray]  # X and y as the source has them, before any cleaning
+Reader = Callable[[Path], RawTable]
 TIMEOUT = 30.0  # seconds without a byte after which a host counts as silent
 
 
 class DatasetError(RuntimeError):
-    """A data set cannot be had, or a file is not what it should be."""
+    """A data set cannot be loaded, or a file is not the right one."""
 
 
 @dataclass(frozen=True)
@@ -36,30 +43,30 @@ class Route:
 
 
 def cache_home() -> Path:
-    """Return the folder of the downloaded tables: SMRMF_CACHE, else where the system keeps caches."""
+    """Return the folder of downloaded tables: SMRMF_CACHE, else where the system keeps caches."""
     if chosen := os.environ.get("SMRMF_CACHE"):
         return Path(chosen).expanduser()
     try:
         import pooch
-    except ImportError:  # without it nothing was ever downloaded, so any place will do
+    except ImportError:  # without pooch there are no downloads, so any place will do
         return Path.home() / ".cache" / "smrmf"
     return Path(pooch.os_cache("smrmf"))
 
 
-def fetch(routes: Iterable[Route], verify: Callable[[Table], None], target: Path) -> Table:
-    """Try the routes in turn; keep the first table that is the right one as the file ``target``.
+def fetch(routes: Iterable[Route], verify: Callable[[RawTable], None], target: Path) -> RawTable:
+    """Download a table by the first route that gives the right one, and keep it as the file ``target``.
 
-    Everything happens in a hidden folder of its own beside the target and is removed with it, whatever
-    goes wrong. The table gets its name by a rename, which is atomic: of two processes that load at once
-    both download, and either one's complete file stays.
+    All work is done in a hidden folder beside the target, which is removed whatever goes wrong. The table
+    gets its name by a rename, which is atomic: if two processes load at once, both download and the
+    complete file of one of them stays.
     """
     if find_spec("pooch") is None:
         raise DatasetError("downloading needs pooch (pip install 'smrmf[data]')")
     reasons = []
-    with _workplace(target.parent) as workplace:
+    with _hidden_folder(target.parent) as workplace:
         for route in routes:
             try:
-                table = _read(route, _download(route, workplace / "original"))
+                table = read_file(_download(route, workplace / "original"), route.read)
                 verify(table)
             except DatasetError as error:
                 reasons.append(f"{route.url} ({error})")
@@ -67,28 +74,32 @@ def fetch(routes: Iterable[Route], verify: Callable[[Table], None], target: Path
                 write_table(workplace / "complete.npz", *table)
                 os.replace(workplace / "complete.npz", target)
                 return table
-    raise DatasetError(f"was not to be had from {' or '.join(reasons)}")
+    raise DatasetError(f"cannot be downloaded from {' or '.join(reasons)}")
 
 
 @contextmanager
-def _workplace(folder: Path) -> Iterator[Path]:
-    """Give a new hidden folder inside a folder; it is gone afterwards."""
+def _hidden_folder(parent: Path) -> Iterator[Path]:
+    """Make a hidden folder inside a folder, and remove it afterwards."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".") as name:
+        parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".") as name:
             yield Path(name)
     except OSError as error:  # no permission, a full disk, a file where the folder should be
         raise DatasetError(
-            f"the cache folder {folder} cannot be written ({error.strerror}; SMRMF_CACHE names another)"
+            f"the cache folder {parent} cannot be written ({error.strerror}; SMRMF_CACHE names another)"
         ) from error
 
 
 def _download(route: Route, path: Path) -> Path:
-    """Save the file of a route, verified where its checksum is known."""
+    """Save the file of a route and verify it where its checksum is known.
+
+    ``pooch.retrieve`` would do both in one call, but it writes to the standard error stream, takes a file
+    that an earlier route has left as its own, and explains another checksum in several sentences.
+    """
     import pooch
     import requests
 
-    # The first row that fits counts: a time-out while connecting is also a failed connection.
+    # The first kind that fits counts: a time-out while connecting is also a failed connection.
     failures = (
         (requests.HTTPError, "the host refused with status {0.response.status_code}"),
         (requests.Timeout, f"no answer within {TIMEOUT:g} s"),
@@ -106,13 +117,49 @@ def _download(route: Route, path: Path) -> Path:
     return path
 
 
-def _read(route: Route, path: Path) -> Table:
+def read_file(path: Path, read: Reader) -> RawTable:
+    """Read a table from a file, which may hold anything: every format fails in its own way."""
     try:
-        return route.read(path)
-    except Exception as error:  # a host may send anything, and every format fails in its own way
-        raise DatasetError(f"the file cannot be read: {in_one_line(error)}") from error
+        return read(path)
+    except ImportError as error:
+        raise DatasetError(
+            f"cannot be read, as {error.name} is not installed (pip install 'smrmf[data]')"
+        ) from error
+    except Exception as error:
+        words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise DatasetError(f"cannot be read, as {words}") from error
 
 
-def in_one_line(error: Exception) -> str:
-    """Return what an error says as a part of a sentence."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+def fingerprint(X: Any, y: np.ndarray) -> str:
+    """Return a SHA-256 that depends on the values only, not on file format, stored type or memory order."""
+    digest = hashlib.sha256(f"{X.shape[0]} {X.shape[1]}".encode())
+    if sp.issparse(X):
+        X = sp.csr_array(X, copy=True)
+        X.sum_duplicates()
+        parts = [(X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8"), (y, "<i8")]
+    else:
+        parts = [(X, "<f8"), (y, "<i8")]
+    for values, kind in parts:
+        # Some copies write -0.0 where others write 0.0; the sum makes them the same.
+        digest.update(np.ascontiguousarray(values + np.zeros((), dtype=kind), dtype=kind).tobytes())
+    return digest.hexdigest()
+
+
+def read_table(path: Path) -> RawTable:
+    """Return X and y of an .npz file; a sparse X is stored by the three arrays of its CSR form."""
+    # Opened here, as np.load leaves the file open when it is damaged.
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+        y = stored["y"].astype(np.int64)
+        if "indptr" not in stored:
+            return np.ascontiguousarray(stored["X"], dtype=np.float64), y
+        parts = stored["data"], stored["indices"], stored["indptr"]
+        return sp.csr_array(parts, shape=tuple(stored["shape"])), y
+
+
+def write_table(path: Path, X: Any, y: np.ndarray) -> None:
+    """Write an .npz file that ``read_table`` reads."""
+    if sp.issparse(X):
+        arrays = {"data": X.data, "indices": X.indices, "indptr": X.indptr, "shape": np.array(X.shape)}
+    else:
+        arrays = {"X": X}
+    np.savez_compressed(path, allow_pickle=False, y=y, **arrays)

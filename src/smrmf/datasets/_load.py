@@ -9,10 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smrmf.datasets._catalogue import ROWS, Row
+from smrmf.datasets._catalogue import CATALOGUE, CatalogueEntry
 from smrmf.datasets._clean import clean
-from smrmf.datasets._fetch import DatasetError, Reader, cache_home, fetch, in_one_line
-from smrmf.datasets._store import Table, fingerprint, read_table
+from smrmf.datasets._fetch import (
+    DatasetError,
+    RawTable,
+    Reader,
+    cache_home,
+    fetch,
+    fingerprint,
+    read_file,
+    read_table,
+)
 
 
 class Dataset(NamedTuple):
@@ -51,8 +59,8 @@ def load(
     """Get a data set of the paper by its name, verified and ready to cluster.
 
     It is looked for in a folder of yours, then in the cache, then at its origin. Wherever it comes from, its
-    values are verified: a file with other values is refused. Only for ova-colon, whose values could not be
-    had when this was written, the shape alone is.
+    values are verified: a file with other values is refused. Only for ova-colon, whose fingerprint is not
+    known, the shape alone is verified.
 
     Parameters
     ----------
@@ -77,14 +85,14 @@ def load(
     Raises
     ------
     DatasetError
-        If the set cannot be had or a file is not what it should be; the message says what to do.
+        If the set cannot be loaded or a file is not the right one; the message says what to do.
     """
-    row = _row(name)
-    X, y = _raw(row, data_home, download)
-    if row.select is not None:
-        X, y = row.select(X, y)
+    entry = _entry_named(name)
+    X, y = _raw_table(entry, data_home, download)
+    if entry.select is not None:
+        X, y = entry.select(X, y)
     if cleaned:
-        X, y = clean(X if row.prepare is None else row.prepare(X), y)
+        X, y = clean(X if entry.prepare is None else entry.prepare(X), y)
     return Dataset(X, y)
 
 
@@ -97,32 +105,32 @@ def list_datasets(data_home: str | os.PathLike[str] | None = None) -> list[Datas
     >>> [info.name for info in list_datasets() if info.paper_name == "Wave"]
     ['wave']
     """
-    homes = list(_homes(data_home))
+    folders = list(_folders(data_home))
     return [
         DatasetInfo(
-            name=row.name,
-            paper_name=row.paper_name,
-            n=row.shape[0] if row.shape else None,
-            m=row.shape[1] if row.shape else None,
-            classes=row.n_classes,
-            raw_n=row.raw_shape[0],
-            raw_m=row.raw_shape[1],
-            source=row.source,
-            licence=row.licence,
-            present=any(_place(row, home) for home in homes),
+            name=entry.name,
+            paper_name=entry.paper_name,
+            n=entry.shape[0] if entry.shape else None,
+            m=entry.shape[1] if entry.shape else None,
+            classes=entry.n_classes,
+            raw_n=entry.raw_shape[0],
+            raw_m=entry.raw_shape[1],
+            source=entry.source,
+            licence=entry.licence,
+            present=any(_file_in(folder, entry) for folder in folders),
         )
-        for row in ROWS
+        for entry in CATALOGUE
     ]
 
 
-def _row(name: str) -> Row:
-    rows = {row.name: row for row in ROWS}
-    if name not in rows:
-        raise ValueError(f"name={name!r} is not a data set: choose one of {', '.join(rows)}.")
-    return rows[name]
+def _entry_named(name: str) -> CatalogueEntry:
+    entries = {entry.name: entry for entry in CATALOGUE}
+    if name not in entries:
+        raise ValueError(f"name={name!r} is not a data set: choose one of {', '.join(entries)}.")
+    return entries[name]
 
 
-def _homes(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
+def _folders(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
     """Yield the folders to look in, the user's before the cache."""
     chosen = data_home or os.environ.get("SMRMF_DATA")
     if chosen:
@@ -136,48 +144,47 @@ def _homes(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
     yield cache_home()
 
 
-def _place(row: Row, home: Path) -> tuple[Path, Reader] | None:
+def _file_in(folder: Path, entry: CatalogueEntry) -> tuple[Path, Reader] | None:
     """Return the table, folder or original file that a folder has of a data set, and how to read it."""
-    if (path := home / f"{row.name}.npz").is_file():
+    if (path := folder / f"{entry.name}.npz").is_file():
         return path, read_table
-    if row.read_folder is not None and (path := home / row.name).is_dir():
-        return path, row.read_folder
-    originals = ((home / route.file_name, route.read) for route in row.routes)
+    if entry.read_folder is not None and (path := folder / entry.name).is_dir():
+        return path, entry.read_folder
+    originals = ((folder / route.file_name, route.read) for route in entry.routes)
     return next(((path, read) for path, read in originals if path.is_file()), None)
 
 
-def _raw(row: Row, data_home: str | os.PathLike[str] | None, download: bool) -> Table:
+def _raw_table(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None, download: bool) -> RawTable:
     """Return the verified table as the source has it."""
-    homes = []
-    for home in _homes(data_home):
-        if place := _place(row, home):
-            return _verified_file(row, *place)
-        homes.append(home)
-    tried = f"{row.name} is not in {' or '.join(str(home) for home in homes)}"
-    table = f"{row.name}.npz with arrays X ({_shape(row.raw_shape)}) and y into {homes[0]}"
-    if not row.routes:
+    folders = []
+    for folder in _folders(data_home):
+        if found := _file_in(folder, entry):
+            return _read_verified(entry, *found)
+        folders.append(folder)
+    tried = f"{entry.name} is not in {' or '.join(map(str, folders))}"
+    table = f"{entry.name}.npz with arrays X ({_shape_text(entry.raw_shape)}) and y into {folders[0]}"
+    if not entry.routes:
         raise DatasetError(
-            f"{tried} and the file of its source, {row.source}, is not read here: put {table}."
+            f"{tried} and the file of its source, {entry.source}, is not read here: put {table}."
         )
-    origin = row.routes[-1]
+    origin = entry.routes[-1]
     by_hand = f"put its file {origin.file_name} or a file {table}"
     if not download:
         raise DatasetError(f"{tried} and download=False forbids {origin.url}: allow it, or {by_hand}.")
     try:
-        return fetch(row.routes, lambda table: _verify(row, table), cache_home() / f"{row.name}.npz")
+        return fetch(entry.routes, lambda table: _verify(entry, table), cache_home() / f"{entry.name}.npz")
     except DatasetError as error:
         raise DatasetError(f"{tried} and {error}: try again, or {by_hand}.") from error
 
 
-def _verified_file(row: Row, path: Path, read: Reader) -> Table:
+def _read_verified(entry: CatalogueEntry, path: Path, read: Reader) -> RawTable:
+    """Read a file of a folder or of the cache, and verify it."""
     try:
-        table = read(path)
-    except Exception as error:  # a damaged file fails in as many ways as there are formats
-        raise DatasetError(
-            f"{path} cannot be read ({in_one_line(error)}): replace it by a complete copy, or remove it."
-        ) from error
+        table = read_file(path, read)
+    except DatasetError as error:
+        raise DatasetError(f"{path} {error}: replace it by a complete copy, or remove it.") from error
     try:
-        _verify(row, table)
+        _verify(entry, table)
     except DatasetError as error:
         raise DatasetError(
             f"{path} is refused, as {error}: replace it by the original, or remove it."
@@ -185,22 +192,21 @@ def _verified_file(row: Row, path: Path, read: Reader) -> Table:
     return table
 
 
-def _verify(row: Row, table: Table) -> None:
-    """Refuse a table that is not that of the row."""
+def _verify(entry: CatalogueEntry, table: RawTable) -> None:
+    """Refuse a table that is not that of the entry."""
     X, y = table
-    if X.shape != row.raw_shape or y.shape != X.shape[:1]:
-        raise DatasetError(
-            f"its X is {_shape(X.shape)} with {y.size} labels where {row.name} is {_shape(row.raw_shape)}"
-        )
-    if (classes := len(np.unique(y))) != row.n_classes:
-        raise DatasetError(f"its labels are of {classes} classes where {row.name} has {row.n_classes}")
+    if X.shape != entry.raw_shape or y.shape != X.shape[:1]:
+        found, expected = _shape_text(X.shape), _shape_text(entry.raw_shape)
+        raise DatasetError(f"its X is {found} with {y.size} labels where {entry.name} is {expected}")
+    if (classes := len(np.unique(y))) != entry.n_classes:
+        raise DatasetError(f"its labels are of {classes} classes where {entry.name} has {entry.n_classes}")
     found = fingerprint(X, y)
-    if row.fingerprint is not None and found != row.fingerprint:
+    if entry.fingerprint is not None and found != entry.fingerprint:
         raise DatasetError(
-            f"its values are not those of {row.name}, with fingerprint {found[:12]} where "
-            f"{row.fingerprint[:12]} is expected"
+            f"its values are not those of {entry.name}, with fingerprint {found[:12]} where "
+            f"{entry.fingerprint[:12]} is expected"
         )
 
 
-def _shape(shape: tuple[int, ...]) -> str:
+def _shape_text(shape: tuple[int, ...]) -> str:
     return " x ".join(str(size) for size in shape)
