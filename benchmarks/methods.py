@@ -45,7 +45,7 @@ from smrmf.kernels.graphs import nearest_neighbors
 from smrmf.kernels.projections import project_simplex
 from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.metrics import clustering_accuracy
-from smrmf.reproduce.printed import TWELVE_SETS, load_printed
+from smrmf_reproduce.report.paper import TWELVE_SETS, load_printed
 
 SETS = [*TWELVE_SETS, "gordon"]
 

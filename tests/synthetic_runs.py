@@ -8,9 +8,9 @@ from itertools import product
 
 import numpy as np
 
-from smrmf.reproduce.printed import METHODS, REAL_SETS, load_printed
-from smrmf.reproduce.scores import Results
-from smrmf.reproduce.tables import BUILDERS, build_tables
+from smrmf_reproduce.report.paper import METHODS, REAL_SETS, load_printed
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.tables import BUILDERS, build_tables
 
 RANDOM = ("NMF", "GNMF", "DPP", "ESC-FFS")
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)

@@ -12,8 +12,8 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from smrmf import datasets
-from smrmf.reproduce.neighborhoods import kernel_neighborhoods, learned_neighborhoods
-from smrmf.reproduce.printed import TWELVE_SETS, load_printed
+from smrmf_reproduce.report.paper import TWELVE_SETS, load_printed
+from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
 
 FOLDER = Path(os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data")
 DENSE = [name for name in TWELVE_SETS if name != "20-news"]

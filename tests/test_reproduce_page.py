@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from synthetic_runs import every_experiment, record
 
-from smrmf.reproduce import _drawing, page
-from smrmf.reproduce._drawing import inline, shorten
-from smrmf.reproduce._moons_figures import matched
-from smrmf.reproduce.page import write_report
-from smrmf.reproduce.plan import Plan
-from smrmf.reproduce.tables import BUILDERS
+from smrmf_reproduce.report import drawing, page
+from smrmf_reproduce.report.drawing import inline, shorten
+from smrmf_reproduce.report.moons_figures import matched
+from smrmf_reproduce.report.page import write_report
+from smrmf_reproduce.report.tables import BUILDERS
+from smrmf_reproduce.run.plan import Plan
 
 ABOUT = {
     "command": "smrmf reproduce",
@@ -30,9 +30,9 @@ ABOUT = {
 @pytest.fixture(autouse=True, scope="module")
 def _coarse_pictures():
     """Draw PNG files with few dots: their content is not looked at here."""
-    fine, _drawing.DPI = _drawing.DPI, 40
+    fine, drawing.DPI = drawing.DPI, 40
     yield
-    _drawing.DPI = fine
+    drawing.DPI = fine
 
 
 def test_labels_are_matched_to_classes_as_the_accuracy_does():

@@ -8,10 +8,10 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from smrmf import datasets
-from smrmf.reproduce.command import Choice, chosen_runs
-from smrmf.reproduce.methods import build, filled_start
-from smrmf.reproduce.plan import MAIN, Plan, PlanError
-from smrmf.reproduce.printed import METHODS, REAL_SETS
+from smrmf_reproduce.report.paper import METHODS, REAL_SETS
+from smrmf_reproduce.run.command import Choice, chosen_runs
+from smrmf_reproduce.run.methods import build, filled_start
+from smrmf_reproduce.run.plan import MAIN, Plan, PlanError
 
 RUNS = Plan.read().runs()
 METHOD = "[names]\n[readings]\n[methods.A]\n"

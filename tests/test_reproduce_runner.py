@@ -21,12 +21,12 @@ import pytest
 from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from rich.console import Console
 
-from smrmf.reproduce.command import present
-from smrmf.reproduce.measure import failed, load_points, measure
-from smrmf.reproduce.plan import Plan, PlanError
-from smrmf.reproduce.progress import Display, Forecast
-from smrmf.reproduce.runner import KILLED, batches, ended_by, execute
-from smrmf.reproduce.store import Store, busy_seconds, sole_use, write_atomically
+from smrmf_reproduce.run.command import present
+from smrmf_reproduce.run.measure import failed, load_points, measure
+from smrmf_reproduce.run.plan import Plan, PlanError
+from smrmf_reproduce.run.progress import Display, Forecast
+from smrmf_reproduce.run.runner import KILLED, batches, ended_by, execute
+from smrmf_reproduce.run.store import Store, busy_seconds, sole_use, write_atomically
 
 PLAN = """
 [names]

@@ -9,11 +9,11 @@ import pytest
 from scipy.stats import wilcoxon
 from synthetic_runs import record, tables
 
-from smrmf.reproduce.cells import Cell
-from smrmf.reproduce.claims import judge_claims
-from smrmf.reproduce.printed import METHODS, TWELVE_SETS, load_printed
-from smrmf.reproduce.targets import DENSE_SETS, agrees, judge_targets
-from smrmf.reproduce.verdicts import (
+from smrmf_reproduce.report.claims import judge_claims
+from smrmf_reproduce.report.paper import METHODS, TWELVE_SETS, load_printed
+from smrmf_reproduce.report.table import Cell
+from smrmf_reproduce.report.targets import DENSE_SETS, agrees, judge_targets
+from smrmf_reproduce.report.verdicts import (
     FAILS,
     HOLDS,
     IN_PART,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from smrmf.reproduce.cells import Cell, Table
-from smrmf.reproduce.verdicts import (
+from smrmf_reproduce.report.table import Cell, Table
+from smrmf_reproduce.report.verdicts import (
     MIN_SETS,
     UNTESTED,
     Claim,

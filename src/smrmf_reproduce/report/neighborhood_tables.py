@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from smrmf.reproduce.cells import Cell, Row, Table
-from smrmf.reproduce.printed import MOONS, PAPER_NAMES, REAL_SETS, Printed
-from smrmf.reproduce.scores import Results, Score
+from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, REAL_SETS, Printed
+from smrmf_reproduce.report.results import Results, Score
+from smrmf_reproduce.report.table import Cell, Row, Table
 
 BEFORE = ("bad_nn", "bad_nbh", "sim_good", "sim_bad")
 HEADINGS = {

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from smrmf.reproduce._drawing import BLUE, GREY, VERMILION, new_figure, panels
-from smrmf.reproduce._score_tables import common_rows
-from smrmf.reproduce._spread_tables import readings_mean
-from smrmf.reproduce.cells import Row, Table, count
-from smrmf.reproduce.printed import PAPER_NAMES, load_printed
-from smrmf.reproduce.scores import Results
+from smrmf_reproduce.report.analysis_tables import readings_mean
+from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, new_figure, panels
+from smrmf_reproduce.report.paper import PAPER_NAMES, load_printed
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score_tables import common_rows
+from smrmf_reproduce.report.table import Row, Table, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from smrmf.reproduce.cells import Cell, Table, count
-from smrmf.reproduce.printed import PAPER_NAMES, TWELVE_SETS
-from smrmf.reproduce.verdicts import MET, NOT_MET, UNTESTED, Claim
+from smrmf_reproduce.report.paper import PAPER_NAMES, TWELVE_SETS
+from smrmf_reproduce.report.table import Cell, Table, count
+from smrmf_reproduce.report.verdicts import MET, NOT_MET, UNTESTED, Claim
 
 # 20-news is not the paper's matrix and OVA_Colon's file is not at hand: eleven dense real sets remain.
 DENSE_SETS = tuple(name for name in TWELVE_SETS if name != "20-news")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from smrmf.reproduce.cells import to_markdown
-from smrmf.reproduce.content import PROTOCOL, Report, Section
-from smrmf.reproduce.verdicts import Claim
+from smrmf_reproduce.report.outline import PROTOCOL, Report, Section
+from smrmf_reproduce.report.table import to_markdown
+from smrmf_reproduce.report.verdicts import Claim
 
 
 def to_readme(report: Report, facts: Sequence[str], details: Sequence[tuple[str, str]]) -> str:

@@ -13,9 +13,9 @@ from pathlib import Path
 from joblib.externals.loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
-from smrmf.reproduce.measure import failed, measure
-from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import Store, sole_use
+from smrmf_reproduce.run.measure import failed, measure
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.store import Store, sole_use
 
 # Runs that one process does in a row, so that they share their start.
 BATCH = 8

@@ -5,8 +5,8 @@ from __future__ import annotations
 import csv
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
-from pathlib import Path
+
+from smrmf_reproduce.run.plan import PAPERS
 
 METHODS = (
     *("NMF", "DS3", "GNMF", "RMNMF", "AMRMF", "APMF", "DPP", "IPM", "ESC-FFS", "DSMF"),
@@ -75,22 +75,10 @@ class Printed:
         return self.value(table, "AVG", quantity)
 
 
-def papers_folder() -> Path:
-    """Return the folder of plans and printed tables: inside the package, or at a checkout's root."""
-    package = Path(str(resources.files("smrmf")))
-    for folder in (package / "papers", package.parents[1] / "papers"):
-        if folder.is_dir():
-            return folder
-    raise FileNotFoundError(
-        f"No folder 'papers' in {package} or {package.parents[1]}: install smrmf from a wheel or run it from "
-        "a source checkout."
-    )
-
-
 @cache
 def load_printed(paper: str = "smrmf") -> Printed:
     """Read ``papers/<paper>_tables.csv``, one row per printed cell."""
-    with (papers_folder() / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
+    with (PAPERS / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
         return Printed(
             {
                 (row["table"], row["dataset"], row["quantity"]): PrintedValue(

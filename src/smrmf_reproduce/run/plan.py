@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from smrmf.reproduce.printed import papers_folder
-
 MAIN = "main"
+# Plans and the tables that papers print.
+PAPERS = Path(__file__).parents[1] / "papers"
 
 
 class PlanError(ValueError):
@@ -77,7 +77,7 @@ class Plan:
     @classmethod
     def read(cls, path: Path | None = None, *, quick: bool = False) -> Plan:
         """Read a description, by default the paper's; refuse one that names what it does not have."""
-        path = papers_folder() / "smrmf.toml" if path is None else path
+        path = PAPERS / "smrmf.toml" if path is None else path
         try:
             plan = cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
             plan._check()

@@ -8,16 +8,16 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from smrmf.reproduce import _drawing
-from smrmf.reproduce.cells import Cell, Row, Table, best_column, number, printed_number, to_csv
-from smrmf.reproduce.content import FOLDED, PROTOCOL, Report, compose
-from smrmf.reproduce.figures import FIGURES
-from smrmf.reproduce.markdown import to_readme
-from smrmf.reproduce.plan import Run
-from smrmf.reproduce.progress import clock
-from smrmf.reproduce.scores import Record, Results
-from smrmf.reproduce.store import write_atomically
-from smrmf.reproduce.tables import BUILDERS
+from smrmf_reproduce.report import drawing
+from smrmf_reproduce.report.figures import FIGURES
+from smrmf_reproduce.report.markdown import to_readme
+from smrmf_reproduce.report.outline import FOLDED, PROTOCOL, Report, compose
+from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.table import Cell, Row, Table, best_column, number, printed_number, to_csv
+from smrmf_reproduce.report.tables import BUILDERS
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.progress import clock
+from smrmf_reproduce.run.store import write_atomically
 
 # A difference is coloured from these sizes on; the first is the page's "within".
 STEPS = (0.03, 0.08, 0.15)
@@ -75,14 +75,14 @@ def to_html(report: Report) -> str:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    here = Path(__file__).parent
+    here = Path(__file__).parent / "templates"
     environment = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "printed": printed_number}
     environment.globals |= {"tint": tint, "best_column": best_column}
     pictures = {
-        name: Markup(_drawing.inline(picture.svg, name, escape(picture.caption)))
+        name: Markup(drawing.inline(picture.svg, name, escape(picture.caption)))
         for name, picture in report.pictures.items()
     }
     return environment.get_template("page.html.jinja").render(

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from statistics import fmean
 from typing import Any
 
-from smrmf.reproduce.cells import Cell, Row, Table, count, mean_cell
-from smrmf.reproduce.printed import METHODS, PAPER_NAMES, REAL_SETS, Printed
-from smrmf.reproduce.scores import Results, Score
+from smrmf_reproduce.report.paper import METHODS, PAPER_NAMES, REAL_SETS, Printed
+from smrmf_reproduce.report.results import Results, Score
+from smrmf_reproduce.report.table import Cell, Row, Table, count, mean_cell
 
 SYMBOLS = {
     "manifold_weight": "λ",

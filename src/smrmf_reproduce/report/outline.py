@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from smrmf.reproduce.cells import Table, count, mean_cell
-from smrmf.reproduce.claims import judge_claims
-from smrmf.reproduce.failures import Failure, Missing, failed_runs, missing_cells
-from smrmf.reproduce.figures import Picture, draw_figures
-from smrmf.reproduce.printed import load_printed
-from smrmf.reproduce.scores import Results
-from smrmf.reproduce.tables import build_tables
-from smrmf.reproduce.targets import judge_targets
-from smrmf.reproduce.verdicts import MET, UNTESTED, VERDICTS, Claim
+from smrmf_reproduce.report.claims import judge_claims
+from smrmf_reproduce.report.failures import Failure, Missing, failed_runs, missing_cells
+from smrmf_reproduce.report.figures import Picture, draw_figures
+from smrmf_reproduce.report.paper import load_printed
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Table, count, mean_cell
+from smrmf_reproduce.report.tables import build_tables
+from smrmf_reproduce.report.targets import judge_targets
+from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
 
 NEAR = 0.03
 NOTHING_SAID: dict[str, Any] = {"command": "smrmf reproduce", "notes": (), "machine": {}, "versions": {}}

@@ -6,9 +6,9 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import Any
 
-from smrmf.reproduce.cells import Cell, Row, Table, count
-from smrmf.reproduce.printed import PAPER_NAMES, REAL_SETS, Printed
-from smrmf.reproduce.scores import Record, Results, Score
+from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS, Printed
+from smrmf_reproduce.report.results import Record, Results, Score
+from smrmf_reproduce.report.table import Cell, Row, Table, count
 
 NEIGHBORS = (5, 10, 15, "sqrt")
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)

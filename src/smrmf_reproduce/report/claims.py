@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from smrmf.reproduce import _analysis_claims as analysis
-from smrmf.reproduce import _score_claims as scores
-from smrmf.reproduce.cells import Table
-from smrmf.reproduce.verdicts import Claim
+from smrmf_reproduce.report import analysis_claims as analysis
+from smrmf_reproduce.report import score_claims as scores
+from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.verdicts import Claim
 
 JUDGES: tuple[Callable[[Mapping[str, Table]], Claim], ...] = (
     scores.best_on_average,

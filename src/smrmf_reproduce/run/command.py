@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from smrmf.datasets import DatasetError, list_datasets
-from smrmf.reproduce.measure import MOONS, load_points, machine, versions
-from smrmf.reproduce.plan import Plan, PlanError, Run
-from smrmf.reproduce.progress import Display, clock
-from smrmf.reproduce.runner import execute
-from smrmf.reproduce.store import DONE, Record, Store, busy_seconds
+from smrmf_reproduce.run.measure import MOONS, load_points, machine, versions
+from smrmf_reproduce.run.plan import Plan, PlanError, Run
+from smrmf_reproduce.run.progress import Display, clock
+from smrmf_reproduce.run.runner import execute
+from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def check_extras() -> None:
 
 def write_page(choice: Choice, runs: Sequence[Run], store: Store, absent: Collection[str]) -> Path:
     """Write tables, figures and the page from what is in the store."""
-    from smrmf.reproduce.page import write_report
+    from smrmf_reproduce.report.page import write_report
 
     plan = Plan.read(choice.plan, quick=choice.quick)
     records = store.records(runs)

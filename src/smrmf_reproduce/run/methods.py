@@ -9,8 +9,8 @@ import sklearn.cluster
 
 import smrmf
 from smrmf.kernels.nonnegative_svd import nndsvd
-from smrmf.reproduce.plan import Run
 from smrmf.sharing import remember
+from smrmf_reproduce.run.plan import Run
 
 # Entries of the non-negative SVD that count as zero where a reading fills them.
 SMALL = 1e-10

@@ -60,9 +60,9 @@ def reproduce(
     from joblib import cpu_count
 
     from smrmf.datasets import DatasetError
-    from smrmf.reproduce.command import Choice, describe
-    from smrmf.reproduce.command import reproduce as run
-    from smrmf.reproduce.plan import PlanError
+    from smrmf_reproduce.run.command import Choice, describe
+    from smrmf_reproduce.run.command import reproduce as run
+    from smrmf_reproduce.run.plan import PlanError
 
     if jobs == 0:
         refuse(

@@ -19,11 +19,11 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from smrmf import datasets
 from smrmf.metrics import clustering_accuracy
-from smrmf.reproduce.methods import build
-from smrmf.reproduce.neighborhoods import kernel_neighborhoods, learned_neighborhoods
-from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import DONE, FAILED, Record
 from smrmf.sharing import SharedWork, shared_work
+from smrmf_reproduce.run.methods import build
+from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.store import DONE, FAILED, Record
 
 MOONS = {"2d-moons": 2, "10d-moons": 10}
 LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from smrmf.reproduce._score_tables import written
-from smrmf.reproduce.printed import METHODS, PAPER_NAMES, REAL_SETS
-from smrmf.reproduce.scores import Record, Results
+from smrmf_reproduce.report.paper import METHODS, PAPER_NAMES, REAL_SETS
+from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.score_tables import written
 
 
 @dataclass(frozen=True)

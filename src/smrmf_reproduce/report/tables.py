@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from smrmf.reproduce import _neighborhood_tables as neighborhoods
-from smrmf.reproduce import _score_tables as scores
-from smrmf.reproduce import _spread_tables as spread
-from smrmf.reproduce.cells import Table
-from smrmf.reproduce.printed import Printed
-from smrmf.reproduce.scores import Results
+from smrmf_reproduce.report import analysis_tables as spread
+from smrmf_reproduce.report import neighborhood_tables as neighborhoods
+from smrmf_reproduce.report import score_tables as scores
+from smrmf_reproduce.report.paper import Printed
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Table
 
 BUILDERS: dict[str, Callable[[Results, Printed], Table]] = {
     "acc": scores.acc_table,

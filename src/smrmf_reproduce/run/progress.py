@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from smrmf.datasets import list_datasets
-from smrmf.reproduce.plan import Run
-from smrmf.reproduce.store import DONE, Store
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.store import DONE, Store
 
 MOONS_SIZE = 500
 # Seconds grow about so with the number of points: between n, as fixed costs let them, and n^2.

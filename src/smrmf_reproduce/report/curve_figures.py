@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from smrmf.reproduce._drawing import BLUE, GREY, VERMILION, panels
-from smrmf.reproduce.cells import Row, Table
-from smrmf.reproduce.printed import PAPER_NAMES
-from smrmf.reproduce.scores import Results
+from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, panels
+from smrmf_reproduce.report.paper import PAPER_NAMES
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Row, Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

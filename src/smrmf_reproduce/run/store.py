@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from smrmf.reproduce.plan import Run
+from smrmf_reproduce.run.plan import Run
 
 Record = dict[str, Any]
 DONE, FAILED = "done", "failed"

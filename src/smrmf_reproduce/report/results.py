@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from smrmf.reproduce.cells import count
-from smrmf.reproduce.plan import Run
-from smrmf.reproduce.printed import METHODS, PAPER_NAMES
+from smrmf_reproduce.report.paper import METHODS, PAPER_NAMES
+from smrmf_reproduce.report.table import count
+from smrmf_reproduce.run.plan import Run
 
 Record = Mapping[str, Any]
 

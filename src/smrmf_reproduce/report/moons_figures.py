@@ -9,10 +9,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 
-from smrmf.reproduce._drawing import BLUE, ORANGE, new_figure
-from smrmf.reproduce.cells import Table
-from smrmf.reproduce.printed import MOONS
-from smrmf.reproduce.scores import Record, Results
+from smrmf_reproduce.report.drawing import BLUE, ORANGE, new_figure
+from smrmf_reproduce.report.paper import MOONS
+from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from smrmf.reproduce import _curve_figures as curves
-from smrmf.reproduce import _moons_figures as moons
-from smrmf.reproduce import _overview_figures as overview
-from smrmf.reproduce._drawing import house_style, save
-from smrmf.reproduce.cells import Table
-from smrmf.reproduce.scores import Results
+from smrmf_reproduce.report import curve_figures as curves
+from smrmf_reproduce.report import moons_figures as moons
+from smrmf_reproduce.report import overview_figures as overview
+from smrmf_reproduce.report.drawing import house_style, save
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
-from smrmf.reproduce.cells import Table
-from smrmf.reproduce.printed import METHODS
-from smrmf.reproduce.verdicts import (
+from smrmf_reproduce.report.paper import METHODS
+from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.verdicts import (
     FASTER,
     MARGIN,
     MIN_SETS,
