@@ -45,7 +45,8 @@ from smrmf.kernels.graphs import nearest_neighbors
 from smrmf.kernels.projections import project_simplex
 from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.metrics import clustering_accuracy
-from smrmf_reproduce.report.paper import TWELVE_SETS, load_printed
+from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
+from smrmf_reproduce.run.plan import Plan
 
 SETS = [*TWELVE_SETS, "gordon"]
 
@@ -101,7 +102,7 @@ def line(title: str, cells: list[str]) -> str:
 
 def run_table(folder: Path, names: list[str], methods: list[str]) -> bool:
     """Print the tables of seconds and accuracies; tell whether every cell finished."""
-    printed = load_printed()
+    printed = Paper.of(Plan.read())
     warm_up()
     print("seconds, one run at the defaults; in the second line the paper's (other hardware and settings)\n")
     print(line("", methods))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from statistics import fmean
 
+from smrmf_reproduce.report.paper import Paper
 from smrmf_reproduce.report.table import Cell, Table
 from smrmf_reproduce.report.verdicts import (
     MIN_SETS,
     UNTESTED,
-    Claim,
+    Judgement,
     all_or_some,
     best_counts,
-    comparison_text,
+    compare,
+    describe_comparison,
     majority,
     majority_verdict,
     sentences,
@@ -21,7 +23,7 @@ from smrmf_reproduce.report.verdicts import (
 Tables = Mapping[str, Table]
 
 
-def fewer_bad_neighbors(tables: Tables) -> Claim:
+def fewer_bad_neighbors(tables: Tables, paper: Paper) -> Judgement:
     """Judge: bad neighbours and bad neighbourhoods are reduced for the majority of the data sets."""
     rule = (
         "Holds: after selection both shares are strictly lower on more than half of the sets (at least "
@@ -42,78 +44,63 @@ def fewer_bad_neighbors(tables: Tables) -> Claim:
         texts.append(
             f"{what}: lower on {fewer} of {len(drops)} sets (in the paper's table "
             f"{sum(d > 0 for d in printed.values())} of {len(printed)}), higher on {rises}; "
-            f"{comparison_text('fall', drops)}"
+            f"{describe_comparison('fall', compare(drops))}"
         )
-    statement = "Selection reduces bad neighbours and bad neighbourhoods on the majority of the data sets."
-    return Claim("bad-neighbours", statement, rule, all_or_some(outcomes, parts=2), sentences(texts))
+    return Judgement(rule, all_or_some(outcomes, parts=2), sentences(texts))
 
 
-def purer_neighborhoods(tables: Tables) -> Claim:
+def purer_neighborhoods(tables: Tables, paper: Paper) -> Judgement:
     """Judge: selected neighbourhoods have lower label mismatch than the others."""
     rule = (
         f"Holds: the gap (other - selected) is positive on more than half of the sets (at least {MIN_SETS}); "
         "in part: not on more than half, but positive on average."
     )
-    statement = "Selected neighbourhoods are purer than those not selected on the majority of the data sets."
     column = tables["label_mismatch"].column("gap")
     gaps = {name: cell.ours for name, cell in column.items() if cell.ours is not None}
     if len(gaps) < MIN_SETS:
-        return Claim("purer", statement, rule, UNTESTED, f"Only {len(gaps)} sets with both figures.")
+        return Judgement(rule, UNTESTED, f"Only {len(gaps)} sets with both figures.")
     wins = sum(gap > 0 for gap in gaps.values())
     printed = [cell.paper for cell in column.values() if cell.paper is not None]
     verdict = majority_verdict(majority(wins, len(gaps)), fmean(gaps.values()) > 0)
     figures = (
         f"Positive on {wins} of {len(gaps)} sets (in the paper's table {sum(g > 0 for g in printed)} of "
-        f"{len(printed)}); {comparison_text('gap', gaps)}."
+        f"{len(printed)}); {describe_comparison('gap', compare(gaps))}."
     )
-    return Claim("purer", statement, rule, verdict, figures)
+    return Judgement(rule, verdict, figures)
 
 
-def sqrt_n_neighbors(tables: Tables) -> Claim:
-    """Judge: k = √n gives the best accuracy for the majority of the data sets."""
-    statement = "k = √n gives the best accuracy for the majority of the data sets."
-    return _best_setting(tables["sensitivity_k"], "sqrt-n", statement, -1)
-
-
-def ten_percent_exemplars(tables: Tables) -> Claim:
-    """Judge: most data sets reach the highest accuracy at 10 % exemplars."""
-    statement = "Most data sets reach their highest accuracy at 10 % exemplars."
-    return _best_setting(tables["sensitivity_exemplars"], "ten-percent", statement, 0)
-
-
-def _best_setting(table: Table, name: str, statement: str, index: int) -> Claim:
-    wanted = table.columns[index]
+def best_setting(tables: Tables, paper: Paper, table: str, column: str) -> Judgement:
+    """Judge: one value of a setting gives the best accuracy for the majority of the data sets."""
+    shown = tables[table]
+    index = shown.columns.index(column)
     rule = (
-        f"Holds: '{wanted}' is best or tied for best on more than half of the sets (at least {MIN_SETS}); in "
+        f"Holds: '{column}' is best or tied for best on more than half of the sets (at least {MIN_SETS}); in "
         "part: it is best on more sets than any other value."
     )
     rows = {
         row.name: [cell.ours for cell in row.cells if cell.ours is not None]
-        for row in table.rows
+        for row in shown.rows
         if row.kind == "data" and all(cell.ours is not None for cell in row.cells)
     }
     if len(rows) < MIN_SETS:
-        return Claim(name, statement, rule, UNTESTED, f"Only {len(rows)} sets with every setting.")
+        return Judgement(rule, UNTESTED, f"Only {len(rows)} sets with every setting.")
     counts = best_counts(rows)
-    rest = [n for i, n in enumerate(counts) if i != index % len(counts)]
+    rest = [n for i, n in enumerate(counts) if i != index]
     verdict = majority_verdict(majority(counts[index], len(rows)), counts[index] > max(rest))
     spread = fmean(max(values) - min(values) for values in rows.values())
-    tally = ", ".join(f"{column} on {n}" for column, n in zip(table.columns, counts, strict=True))
+    tally = ", ".join(f"{name} on {n}" for name, n in zip(shown.columns, counts, strict=True))
     figures = (
         f"Best or tied, of {len(rows)} sets: {tally}. Between the best and the worst setting lie "
         f"{spread:.3f} on average."
     )
-    return Claim(name, statement, rule, verdict, figures)
+    return Judgement(rule, verdict, figures)
 
 
-def converges(tables: Tables) -> Claim:
+def converges(tables: Tables, paper: Paper) -> Judgement:
     """Judge: the objective converges within 1000 iterations on all sets, within 400 on most."""
     rule = (
-        f"Two parts, over at least {MIN_SETS} sets: every best run of SMRMF converged in fewer than 1000 "
-        "iterations; more than half of them in fewer than 400. Holds: both; in part: one."
-    )
-    statement = (
-        "SMRMF converges in fewer than 1000 iterations on all data sets and in fewer than 400 on most."
+        f"Two parts, over at least {MIN_SETS} sets: every best run of {paper.main} converged in fewer "
+        "than 1000 iterations; more than half of them in fewer than 400. Holds: both; in part: one."
     )
     table = tables["convergence"]
     stopped = table.column("converged")
@@ -123,7 +110,7 @@ def converges(tables: Tables) -> Claim:
         if cell.ours is not None
     }
     if len(found) < MIN_SETS:
-        return Claim("converges", statement, rule, UNTESTED, f"Only {len(found)} sets with a result.")
+        return Judgement(rule, UNTESTED, f"Only {len(found)} sets with a result.")
     late = [name for name, (n_iter, done) in found.items() if n_iter >= 1000 or not done]
     early = sum(n_iter < 400 and done for n_iter, done in found.values())
     verdict = all_or_some([not late, majority(early, len(found))], parts=2)
@@ -133,7 +120,7 @@ def converges(tables: Tables) -> Claim:
         f"fewer than 400 (from {iterations[0]:.0f} to {iterations[-1]:.0f})."
     )
     figures += f" Not within 1000: {', '.join(late)}." if late else ""
-    return Claim("converges", statement, rule, verdict, figures)
+    return Judgement(rule, verdict, figures)
 
 
 def _drops(before: dict[str, Cell], after: dict[str, Cell], whose: str) -> dict[str, float]:

@@ -6,34 +6,34 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import Any
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS, Printed
+from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
 from smrmf_reproduce.report.results import Record, Results, Score
-from smrmf_reproduce.report.table import Cell, Row, Table, count
+from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row, insert_average
 
 NEIGHBORS = (5, 10, 15, "sqrt")
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
 ALL = "both"
 
 
-def readings_acc_table(results: Results, printed: Printed) -> Table:
+def readings_acc_table(results: Results) -> Table:
     """Return accuracy under the published reading with the range over all readings."""
-    return _readings(results, printed, "acc", "accuracy", "ACC")
+    return _readings(results, "acc", "accuracy", "ACC")
 
 
-def readings_nmi_table(results: Results, printed: Printed) -> Table:
+def readings_nmi_table(results: Results) -> Table:
     """Return NMI under the published reading with the range over all readings."""
-    return _readings(results, printed, "nmi", "nmi_max", "NMI")
+    return _readings(results, "nmi", "nmi_max", "NMI")
 
 
-def _readings(results: Results, printed: Printed, name: str, measure: str, title: str) -> Table:
-    sets, methods = results.read_again()
-    rows = []
-    for data in sets:
-        cells = tuple(_reading_cell(results, printed, name, measure, data, method) for method in methods)
-        rows.append(Row(PAPER_NAMES.get(data, data), cells, "data" if data in REAL_SETS else "apart"))
-    means = tuple(readings_mean(results, printed, name, measure, method) for method in methods)
+def _readings(results: Results, name: str, measure: str, title: str) -> Table:
+    sets, methods = results.other_readings()
+    rows = [
+        data_row(data, (_reading_cell(results, name, measure, data, method) for method in methods))
+        for data in sets
+    ]
+    means = tuple(readings_mean(results, name, measure, method) for method in methods)
     if rows:
-        rows.insert(sum(row.kind == "data" for row in rows), Row("average", means, "average"))
+        insert_average(rows, "average", means)
     inside = [cell for row in rows if row.kind == "data" for cell in row.cells if cell.paper is not None]
     hits = sum(_inside(cell) for cell in inside)
     others = [reading for reading in results.readings() if reading != "main"]
@@ -47,21 +47,21 @@ def _readings(results: Results, printed: Printed, name: str, measure: str, title
     return Table(f"readings_{name}", f"Spread over readings, {title}", note, tuple(methods), tuple(rows))
 
 
-def choice_of_reading_table(results: Results, printed: Printed) -> Table:
-    """Return the accuracy of SMRMF and f-SMRMF under every reading: why the published one is what it is."""
-    feed = "choice-of-reading"
-    sets, methods = results.data_sets(feed), results.methods(feed)
+def choice_of_reading_table(results: Results) -> Table:
+    """Return the accuracy under every reading of some methods: why the published one is what it is."""
+    experiment = "choice-of-reading"
+    sets, methods = results.data_sets(experiment), results.methods(experiment)
     rows = []
     means: dict[str, float] = {}
-    for reading in results.readings(feed=feed) if sets else []:
-        values = [[results.best(feed, d, m, reading=reading).value for d in sets] for m in methods]
+    for reading in results.readings(experiment=experiment) if sets else []:
+        values = [[results.best(experiment, d, m, reading=reading).value for d in sets] for m in methods]
         rows += [_with_mean(f"{m}, {reading}", column) for m, column in zip(methods, values, strict=True)]
         together = [mean_of_all(pair) for pair in zip(*values, strict=True)]
         rows.append(_with_mean(f"{ALL}, {reading}", together))
         if (mean := mean_of_all(together)) is not None:
             means[reading] = mean
     columns = (*(PAPER_NAMES.get(data, data) for data in sets), "mean")
-    papers = "; ".join(f"{method} {_printed_mean(printed, sets, method)}" for method in methods)
+    papers = "; ".join(f"{method} {_printed_mean(results, sets, method)}" for method in methods)
     highest = max(means, key=lambda reading: means[reading]) if means else "not known yet"
     note = (
         "ACC under every reading of the first penalty, of the start and of the neighbourhoods, best over the "
@@ -73,10 +73,10 @@ def choice_of_reading_table(results: Results, printed: Printed) -> Table:
     return Table("choice_of_reading", "Choice of the reading", note, columns, tuple(rows), corner="reading")
 
 
-def _with_mean(name: str, values: Sequence[float | None]) -> Row:
+def _with_mean(name: str, values: Sequence[float | None]) -> TableRow:
     cells = [Cell(value, note="" if value is not None else "missing") for value in values]
     mean = mean_of_all(values)
-    return Row(name, (*cells, Cell(mean, note="" if mean is not None else "incomplete")))
+    return TableRow(name, (*cells, Cell(mean, note="" if mean is not None else "incomplete")))
 
 
 def mean_of_all(values: Sequence[float | None]) -> float | None:
@@ -85,8 +85,8 @@ def mean_of_all(values: Sequence[float | None]) -> float | None:
     return fmean(known) if values and len(known) == len(values) else None
 
 
-def _printed_mean(printed: Printed, sets: Collection[str], method: str) -> str:
-    values = [value for data in sets if (value := printed.value("acc", data, method)) is not None]
+def _printed_mean(results: Results, sets: Collection[str], method: str) -> str:
+    values = [value for data in sets if (value := results.paper.value("acc", data, method)) is not None]
     return f"{fmean(values):.3f}" if values else "no value"
 
 
@@ -104,9 +104,7 @@ def by_reading(results: Results, data: str, method: str, measure: str) -> dict[s
     return {reading: score for reading, score in scores.items() if score.n_runs}
 
 
-def _reading_cell(
-    results: Results, printed: Printed, name: str, measure: str, data: str, method: str
-) -> Cell:
+def _reading_cell(results: Results, name: str, measure: str, data: str, method: str) -> Cell:
     scores = by_reading(results, data, method, measure)
     values = [score.value for score in scores.values() if score.value is not None]
     main = scores.get("main", Score())
@@ -114,7 +112,7 @@ def _reading_cell(
     note = f"{failed} of {sum(s.n_runs for s in scores.values())} runs failed" if failed else ""
     return Cell(
         main.value,
-        printed.value(name, data, method),
+        results.paper.value(name, data, method),
         low=min(values, default=None),
         high=max(values, default=None),
         note=note or ("" if values else "missing"),
@@ -123,7 +121,6 @@ def _reading_cell(
 
 def readings_mean(
     results: Results,
-    printed: Printed,
     name: str,
     measure: str,
     method: str,
@@ -136,10 +133,10 @@ def readings_mean(
     values: dict[str, list[float]] = {}
     papers = []
     needed = set(results.readings(method))
-    for data in results.read_again()[0]:
+    for data in results.other_readings()[0]:
         scores = by_reading(results, data, method, measure)
         found = {reading: score.value for reading, score in scores.items() if score.value is not None}
-        paper = printed.value(name, data, method)
+        paper = results.paper.value(name, data, method)
         if data not in sets or paper is None or not needed <= set(found):
             continue
         papers.append(paper)
@@ -152,8 +149,8 @@ def readings_mean(
     return Cell(means["main"], fmean(papers), low=low, high=high, note=count(len(papers), "set"))
 
 
-def sensitivity_k_table(results: Results, printed: Printed) -> Table:
-    """Return SMRMF's accuracy at each number of neighbours."""
+def sensitivity_k_table(results: Results) -> Table:
+    """Return the main method's accuracy at each number of neighbours."""
     return _sensitivity(
         results,
         "sensitivity-k",
@@ -164,8 +161,8 @@ def sensitivity_k_table(results: Results, printed: Printed) -> Table:
     )
 
 
-def sensitivity_exemplars_table(results: Results, printed: Printed) -> Table:
-    """Return SMRMF's accuracy at each share of exemplars."""
+def sensitivity_exemplars_table(results: Results) -> Table:
+    """Return the main method's accuracy at each share of exemplars."""
     return _sensitivity(
         results,
         "sensitivity-exemplars",
@@ -177,24 +174,23 @@ def sensitivity_exemplars_table(results: Results, printed: Printed) -> Table:
 
 
 def _sensitivity(
-    results: Results, feed: str, name: str, values: tuple[Any, ...], heading: str, title: str
+    results: Results, experiment: str, name: str, values: tuple[Any, ...], heading: str, title: str
 ) -> Table:
     rows = []
-    for data in results.data_sets(feed):
-        runs = results.runs(feed, data, "SMRMF")
-        cells = tuple(_at(runs, name, value) for value in values)
-        rows.append(Row(PAPER_NAMES.get(data, data), cells, "data" if data in REAL_SETS else "apart"))
+    for data in results.data_sets(experiment):
+        runs = results.runs(experiment, data, results.paper.main)
+        rows.append(data_row(data, (_at(runs, name, value) for value in values)))
     full = [row for row in rows if row.kind == "data" and all(c.ours is not None for c in row.cells)]
     if full:
         means = tuple(Cell(fmean(row.cells[i].ours or 0.0 for row in full)) for i in range(len(values)))
-        average = Row(f"average, {count(len(full), 'set')}", means, "average")
-        rows.insert(sum(row.kind == "data" for row in rows), average)
+        insert_average(rows, f"average, {count(len(full), 'set')}", means)
     columns = tuple("k = ⌊√n⌋" if value == "sqrt" else heading.format(value) for value in values)
     note = (
-        "SMRMF's accuracy at λ = β = 0.1, everything else as in the comparison. The paper shows these as "
-        "curves that are not in its available text, so there is no number to compare with."
+        f"{results.paper.main}'s accuracy at λ = β = 0.1, everything else as in the comparison. The "
+        "paper shows these as curves that are not in its available text, so there is no number to "
+        "compare with."
     )
-    return Table(feed.replace("-", "_"), title, note, columns, tuple(rows), tint=False, best=True)
+    return Table(experiment.replace("-", "_"), title, note, columns, tuple(rows), colored=False, best=True)
 
 
 def _at(runs: list[Record], name: str, value: Any) -> Cell:
@@ -205,11 +201,11 @@ def _at(runs: list[Record], name: str, value: Any) -> Cell:
     return Cell(fmean(done) if done else None, note=note)
 
 
-def convergence_table(results: Results, printed: Printed) -> Table:
-    """Return iterations and the stopping state of SMRMF's best run on every set."""
+def convergence_table(results: Results) -> Table:
+    """Return iterations and the stopping state of the main method's best run on every set."""
     rows = []
     for data in results.data_sets("comparison"):
-        score = results.best("comparison", data, "SMRMF")
+        score = results.best("comparison", data, results.paper.main)
         run = score.run
         if not score.n_runs:
             continue
@@ -220,9 +216,7 @@ def convergence_table(results: Results, printed: Printed) -> Table:
             Cell(text="" if stopped is None else "yes" if stopped else "no"),
             Cell(text="" if found.get("objective") is None else f"{found['objective']:.4g}"),
         )
-        rows.append(Row(PAPER_NAMES.get(data, data), cells, "data" if data in REAL_SETS else "apart"))
-    note = (
-        "SMRMF's best run by accuracy. The paper says: fewer than 1000 iterations on all sets, 400 on most."
-    )
+        rows.append(data_row(data, cells))
+    note = f"{results.paper.main}'s best run by accuracy.{results.paper.remark('convergence')}"
     columns = ("iterations", "converged", "objective at the end")
-    return Table("convergence", "Convergence", note, columns, tuple(rows), digits=0, tint=False)
+    return Table("convergence", "Convergence", note, columns, tuple(rows), digits=0, colored=False)

@@ -1,29 +1,64 @@
-"""The paper's claims, judged on our runs by rules written down beside each verdict."""
+"""The paper's claims and the targets of this reproduction, judged by rules written down beside each verdict.
+
+What is claimed stands in the plan, as statements with the name of a judge and what it is about. A judge is a
+function of the tables.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from smrmf_reproduce.report import analysis_claims as analysis
 from smrmf_reproduce.report import score_claims as scores
+from smrmf_reproduce.report import targets
+from smrmf_reproduce.report.paper import Paper
 from smrmf_reproduce.report.table import Table
-from smrmf_reproduce.report.verdicts import Claim
+from smrmf_reproduce.report.verdicts import Claim, Judgement
+from smrmf_reproduce.run.plan import PlanError
 
-JUDGES: tuple[Callable[[Mapping[str, Table]], Claim], ...] = (
-    scores.best_on_average,
-    scores.kernel_beats_euclidean,
-    scores.selection_beats_none,
-    scores.selection_beats_rmnmf,
-    scores.fast_at_equal_quality,
-    analysis.fewer_bad_neighbors,
-    analysis.purer_neighborhoods,
-    analysis.sqrt_n_neighbors,
-    analysis.ten_percent_exemplars,
-    analysis.converges,
-    scores.moons,
-)
+JUDGES: dict[str, Callable[..., Judgement]] = {
+    "best-on-average": scores.best_on_average,
+    "beats": scores.beats,
+    "faster": scores.faster,
+    "better-on-moons": scores.better_on_moons,
+    "fewer-bad-neighbors": analysis.fewer_bad_neighbors,
+    "purer-neighborhoods": analysis.purer_neighborhoods,
+    "best-setting": analysis.best_setting,
+    "converges": analysis.converges,
+    "before-columns": targets.before_columns,
+    "mean-accuracy": targets.mean_accuracy,
+    "above": targets.above,
+}
 
 
-def judge_claims(tables: Mapping[str, Table]) -> list[Claim]:
-    """Return every claim of the paper with its verdict on the runs behind ``tables``."""
-    return [judge(tables) for judge in JUDGES]
+def judge_claims(
+    claims: Sequence[Mapping[str, Any]], tables: Mapping[str, Table], paper: Paper
+) -> tuple[Claim, ...]:
+    """Return every claim with its verdict on the runs behind ``tables``."""
+    return tuple(
+        Claim(claim["name"], claim["statement"], *JUDGES[claim["judge"]](tables, paper, **_about(claim)))
+        for claim in claims
+    )
+
+
+def check_claims(paper: Paper) -> None:
+    """Refuse claims that nobody here could judge, before anything runs."""
+    for claim in (*paper.claims, *paper.targets):
+        try:
+            about = _about(claim)
+            inspect.signature(JUDGES[claim["judge"]]).bind(None, paper, **about)
+            claim["name"], claim["statement"], paper.ours[0]
+        except (KeyError, TypeError, IndexError) as error:
+            raise PlanError(
+                f"The plan has a claim that cannot be judged: {dict(claim)} ({error})."
+            ) from error
+        unknown = {about[role] for role in ("method", "rival") if role in about} - set(paper.columns)
+        if unknown:
+            raise PlanError(f"The plan has a claim on {unknown.pop()!r}, which is none of its methods.")
+
+
+def _about(claim: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a claim tells its judge."""
+    return {name: value for name, value in claim.items() if name not in ("name", "statement", "judge")}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, panels
 from smrmf_reproduce.report.paper import PAPER_NAMES
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Row, Table
+from smrmf_reproduce.report.table import Table, TableRow
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -17,10 +17,10 @@ N_POINTS = 150
 
 
 def convergence(results: Results, tables: Mapping[str, Table]) -> Figure | None:
-    """Draw the objective of SMRMF's best run on every set, iterations on a log scale."""
+    """Draw the objective of the main method's best run on every set, iterations on a log scale."""
     curves = {}
     for data in results.data_sets("comparison"):
-        run = results.best("comparison", data, "SMRMF").run
+        run = results.best("comparison", data, results.paper.main).run
         if run is not None and run.get("history"):
             curves[PAPER_NAMES.get(data, data)] = [float(value) for value in run["history"]]
     if not curves:
@@ -50,12 +50,12 @@ def _spaced(n: int) -> list[int]:
 
 
 def sensitivity_k(results: Results, tables: Mapping[str, Table]) -> Figure | None:
-    """Draw SMRMF's accuracy against the number of neighbours, a panel for each set."""
+    """Draw the main method's accuracy against the number of neighbours, a panel for each set."""
     return _sensitivity(tables["sensitivity_k"], ["5", "10", "15", "√n"], "neighbours k")
 
 
 def sensitivity_exemplars(results: Results, tables: Mapping[str, Table]) -> Figure | None:
-    """Draw SMRMF's accuracy against the share of exemplars, a panel for each set."""
+    """Draw the main method's accuracy against the share of exemplars, a panel for each set."""
     labels = [column.removesuffix("%") for column in tables["sensitivity_exemplars"].columns]
     return _sensitivity(tables["sensitivity_exemplars"], labels, "exemplars (% of the points)")
 
@@ -84,5 +84,5 @@ def _sensitivity(table: Table, labels: list[str], xlabel: str) -> Figure | None:
     return figure
 
 
-def _values(row: Row) -> dict[int, float]:
+def _values(row: TableRow) -> dict[int, float]:
     return {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}

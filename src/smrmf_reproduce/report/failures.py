@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from smrmf_reproduce.report.paper import METHODS, PAPER_NAMES, REAL_SETS
+from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
 from smrmf_reproduce.report.results import Record, Results
-from smrmf_reproduce.report.score_tables import written
+from smrmf_reproduce.report.table import format_params
 
 
 @dataclass(frozen=True)
@@ -52,17 +52,17 @@ def missing_cells(results: Results) -> list[Missing]:
     touched = results.data_sets("comparison")
     missing = []
     for data, name in REAL_SETS.items():
-        absent = [method for method in METHODS if not results.runs("comparison", data, method)]
+        absent = [method for method in results.paper.methods if not results.runs("comparison", data, method)]
         if data not in touched:
-            missing.append(Missing(name, "all methods", results.about(data, has_runs=False)))
+            missing.append(Missing(name, "all methods", results.note(data, has_runs=False)))
         elif absent:
             missing.append(Missing(name, ", ".join(absent), "not run"))
     return missing
 
 
 def _failure(data: str, method: str, error: str, runs: list[Record], n_runs: int) -> Failure:
-    experiments = sorted({feed for run in runs for feed in run["feeds"]})
-    example = written(dict(runs[0]["params"])) or "one setting"
+    experiments = sorted({name for run in runs for name in run["experiments"]})
+    example = format_params(dict(runs[0]["params"])) or "one setting"
     return Failure(
         PAPER_NAMES.get(data, data),
         method,

@@ -29,6 +29,7 @@ class Picture:
     png: bytes
 
 
+# Every figure by name, with its caption; {main} stands for the method that the plan puts first among ours.
 FIGURES: dict[str, tuple[Builder, str]] = {
     "mean_accuracy": (
         overview.mean_accuracy,
@@ -44,7 +45,7 @@ FIGURES: dict[str, tuple[Builder, str]] = {
     "moons_manifold": (
         moons.manifold,
         "The graph each method uses on 2DMoons: points coloured by class, edges wider and darker with "
-        "weight (below 2 % of the largest not drawn, a dense graph lighter), SMRMF's exemplars ringed.",
+        "weight (below 2 % of the largest not drawn, a dense graph lighter), {main}'s exemplars ringed.",
     ),
     "moons_clusterings": (
         moons.clusterings,
@@ -53,17 +54,17 @@ FIGURES: dict[str, tuple[Builder, str]] = {
     ),
     "sensitivity_k": (
         curves.sensitivity_k,
-        "SMRMF's accuracy against the number of neighbours; the best setting is filled. Every panel spans "
+        "{main}'s accuracy against the number of neighbours; the best setting is filled. Every panel spans "
         "the same range of accuracy.",
     ),
     "sensitivity_exemplars": (
         curves.sensitivity_exemplars,
-        "SMRMF's accuracy against the share of exemplars; the best setting is filled. Every panel spans the "
+        "{main}'s accuracy against the share of exemplars; the best setting is filled. Every panel spans the "
         "same range of accuracy.",
     ),
     "convergence": (
         curves.convergence,
-        "The objective of SMRMF's best run on each data set, with its number of iterations. The dashed line "
+        "The objective of {main}'s best run on each data set, with its number of iterations. The dashed line "
         "marks 400 iterations.",
     ),
 }
@@ -76,5 +77,5 @@ def draw_figures(results: Results, tables: Mapping[str, Table]) -> dict[str, Pic
         with house_style(f"smrmf {name}"):
             figure = build(results, tables)
             if figure is not None:
-                pictures[name] = Picture(name, caption, *save(figure))
+                pictures[name] = Picture(name, caption.format(main=results.paper.main), *save(figure))
     return pictures

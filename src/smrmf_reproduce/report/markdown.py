@@ -9,30 +9,28 @@ from smrmf_reproduce.report.table import to_markdown
 from smrmf_reproduce.report.verdicts import Claim
 
 
-def to_readme(report: Report, facts: Sequence[str], details: Sequence[tuple[str, str]]) -> str:
+def to_readme(report: Report) -> str:
     """Return the whole report; cells are "ours / paper", pictures are links into ``figures/``."""
-    about = report.about
+    provenance = report.provenance
     parts = [
         "# SMRMF: our figures beside the paper's\n",
         "Mani, Domeniconi, Griva: *Unsupervised Selective Manifold Regularized Matrix Factorization* "
-        f"(arXiv 2010.09936), measured again with `{about.get('command', '')}`. The same as one page: "
+        f"(arXiv 2010.09936), measured again with `{provenance.command}`. The same as one page: "
         "[index.html](index.html).\n",
         "## Summary\n",
         _bullets(report.summary),
-        *(f"> {note}\n" for note in about.get("notes") or []),
-        f"{' · '.join(facts)}\n",
+        *(f"> {note}\n" for note in provenance.notes),
+        f"{' · '.join(provenance.facts())}\n",
         "## How to read this page\n",
         _bullets((*PROTOCOL, "In a table: ours ± over seeds / paper. Bold: our best of the row.")),
-        *(["Exceptions:\n", _bullets(about["exceptions"])] if about.get("exceptions") else []),
-        "## Targets\n",
-        _claims(report.targets),
-        "## The paper's claims\n",
-        _claims(report.claims),
+        *(["Exceptions:\n", _bullets(provenance.exceptions)] if provenance.exceptions else []),
+        *(["## Targets\n", _claims(report.targets)] if report.targets else []),
+        *(["## The paper's claims\n", _claims(report.claims)] if report.claims else []),
         *(_section(section) for section in report.sections),
         "## Failed and missing runs\n",
         _failed(report),
         "## Machine and versions\n",
-        _bullets([f"{name}: {value}" for name, value in details]),
+        _bullets([f"{name}: {value}" for name, value in provenance.details()]),
     ]
     return "\n".join(parts)
 

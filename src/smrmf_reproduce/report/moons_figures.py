@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-METHODS = ("RMNMF", "SMRMF")
 COLORS = (BLUE, ORANGE)
 # Edges are drawn in four classes of weight, one path each: thousands of single lines make huge files.
 CLASSES = ((0.02, 0.1, 0.3, 0.10), (0.1, 0.3, 0.5, 0.22), (0.3, 0.6, 0.8, 0.4), (0.6, 1.01, 1.2, 0.65))
 
 
 def manifold(results: Results, tables: Mapping[str, Table]) -> Figure | None:
-    """Draw the learned graph on 2DMoons, RMNMF beside SMRMF: classes, edges by weight, exemplars."""
-    runs = {method: _best(results, "2d-moons", method) for method in METHODS}
+    """Draw the graphs on 2DMoons, baseline beside main method: classes, edges by weight, exemplars."""
+    pair = (results.paper.baseline, results.paper.main)
+    runs = {method: _best(results, "2d-moons", method) for method in pair}
     if not all(runs.values()):
         return None
     figure = new_figure(3.0)
@@ -34,8 +34,8 @@ def manifold(results: Results, tables: Mapping[str, Table]) -> Figure | None:
         assert run is not None
         picture = run["picture"]
         points = np.asarray(picture["points"], dtype=float)
-        # RMNMF ranks its points too, but selects none: only a selection is ringed.
-        exemplars = list(picture.get("exemplars") or []) if method == "SMRMF" else []
+        # The baseline ranks its points too, but selects none: only a selection is ringed.
+        exemplars = list(picture.get("exemplars") or []) if method in results.paper.ours else []
         n_edges = _draw_edges(axes, points, picture.get("edges") or [])
         _draw_points(axes, points, np.asarray(picture["classes"]), size=3.2)
         if exemplars:
@@ -48,7 +48,8 @@ def manifold(results: Results, tables: Mapping[str, Table]) -> Figure | None:
 
 def clusterings(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     """Draw the clusters both methods find on both moons sets."""
-    runs = {(d, m): _best(results, d, m) for d in MOONS for m in METHODS}
+    pair = (results.paper.baseline, results.paper.main)
+    runs = {(d, m): _best(results, d, m) for d in MOONS for m in pair}
     if not all(runs.values()):
         return None
     figure = new_figure(5.6)

@@ -5,20 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from smrmf_reproduce.report.claims import judge_claims
 from smrmf_reproduce.report.failures import Failure, Missing, failed_runs, missing_cells
 from smrmf_reproduce.report.figures import Picture, draw_figures
-from smrmf_reproduce.report.paper import load_printed
+from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import Table, count, mean_cell
 from smrmf_reproduce.report.tables import build_tables
-from smrmf_reproduce.report.targets import judge_targets
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
 
 NEAR = 0.03
-NOTHING_SAID: dict[str, Any] = {"command": "smrmf reproduce", "notes": (), "machine": {}, "versions": {}}
 # Wide and of second interest: on the page behind a line to open.
 FOLDED = ("best_settings", "readings_nmi", "choice_of_reading", "no_labels_sets")
 
@@ -37,7 +34,7 @@ class Section:
 class Report:
     """Everything the page shows, before it is written as HTML or Markdown."""
 
-    about: Mapping[str, Any]
+    provenance: Provenance
     summary: tuple[str, ...]
     targets: tuple[Claim, ...]
     claims: tuple[Claim, ...]
@@ -91,12 +88,11 @@ PROTOCOL = (
 )
 
 
-def compose(results: Results, about: Mapping[str, Any]) -> Report:
+def compose(results: Results, provenance: Provenance) -> Report:
     """Return the whole report for any set of runs, complete or not."""
-    printed = load_printed()
-    tables = build_tables(results, printed)
+    paper, tables = results.paper, build_tables(results)
     pictures = draw_figures(results, tables)
-    targets, claims = tuple(judge_targets(tables)), tuple(judge_claims(tables))
+    targets, claims = judge_claims(paper.targets, tables, paper), judge_claims(paper.claims, tables, paper)
     failures, missing = tuple(failed_runs(results)), tuple(missing_cells(results))
     sections = tuple(
         Section(
@@ -109,9 +105,7 @@ def compose(results: Results, about: Mapping[str, Any]) -> Report:
     )
     summary = summarize(results, tables, targets, claims)
     kept = tuple(section for section in sections if section.tables or section.pictures)
-    return Report(
-        NOTHING_SAID | dict(about), summary, targets, claims, kept, failures, missing, tables, pictures
-    )
+    return Report(provenance, summary, targets, claims, kept, failures, missing, tables, pictures)
 
 
 def summarize(
@@ -120,7 +114,7 @@ def summarize(
     targets: Sequence[Claim],
     claims: Sequence[Claim],
 ) -> tuple[str, ...]:
-    """Return five lines in plain words: what ran, how close, which targets, which claims."""
+    """Return a few lines in plain words: what ran, how close, which targets, which claims."""
     n_failed = sum(run["status"] != "done" for run in results.records)
     sets = sorted({run["data"] for run in results.records})
     methods = results.methods("comparison")
@@ -133,15 +127,15 @@ def summarize(
         ran += f" Not complete: {results.n_to_do} planned runs have no result yet."
     return (
         ran,
-        closeness(tables["acc"], "ACC"),
-        closeness(tables["nmi"], "NMI"),
-        _targets_line(targets),
-        _claims_line(claims),
+        closeness(tables["acc"], "ACC", results.paper.ours),
+        closeness(tables["nmi"], "NMI", results.paper.ours),
+        *([_targets_line(targets)] if targets else []),
+        *([_claims_line(claims)] if claims else []),
     )
 
 
-def closeness(table: Table, label: str) -> str:
-    """Return how many cells lie within 0.03 of the paper, above it and below it."""
+def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
+    """Return how many cells lie within 0.03 of the paper, above and below, and means of its own methods."""
     gaps = [
         cell.difference
         for row in table.rows
@@ -159,7 +153,7 @@ def closeness(table: Table, label: str) -> str:
         f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "
         f"the paper, {above} higher than that, {below} lower; {higher} at or above the paper's value."
     )
-    means = {method: mean_cell(list(table.column(method).values())) for method in ("SMRMF", "f-SMRMF")}
+    means = {method: mean_cell(list(table.column(method).values())) for method in ours}
     texts = [
         f"{method} {cell.ours:.3f} (paper {cell.paper:.3f}, {cell.note})"
         for method, cell in means.items()

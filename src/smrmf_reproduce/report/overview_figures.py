@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from smrmf_reproduce.report.analysis_tables import readings_mean
 from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, new_figure, panels
-from smrmf_reproduce.report.paper import PAPER_NAMES, load_printed
+from smrmf_reproduce.report.paper import PAPER_NAMES
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.score_tables import common_rows
-from smrmf_reproduce.report.table import Row, Table, count
+from smrmf_reproduce.report.table import Table, TableRow, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,8 +26,10 @@ def mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | Non
     rows = common_rows([row for row in table.rows if row.kind == "data"])
     if not rows:
         return None
-    methods = [m for i, m in enumerate(table.columns) if any(row.cells[i].ours is not None for row in rows)]
-    found = {PAPER_NAMES.get(data, data) for data in results.read_again()[0]}
+    # Without the paper's figure there is nothing to draw a method of one's own beside.
+    drawn = [all(row.cells[i].difference is not None for row in rows) for i in range(len(table.columns))]
+    methods = [method for method, both in zip(table.columns, drawn, strict=True) if both]
+    found = {PAPER_NAMES.get(data, data) for data in results.other_readings()[0]}
     again = [row for row in rows if row.name in found]
     figure = new_figure(1.2 + 0.25 * len(methods))
     panels = figure.subplots(1, 2 if again else 1, sharey=True, squeeze=False)[0]
@@ -42,7 +44,7 @@ def mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | Non
     return figure
 
 
-def _draw_means(axes: Axes, table: Table, methods: list[str], rows: list[Row]) -> None:
+def _draw_means(axes: Axes, table: Table, methods: list[str], rows: list[TableRow]) -> None:
     for height, method in enumerate(reversed(methods)):
         index = table.columns.index(method)
         ours = fmean(row.cells[index].ours or 0.0 for row in rows)
@@ -59,11 +61,11 @@ def _draw_pair(axes: Axes, height: float, ours: float, paper: float) -> None:
 
 def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[str]) -> None:
     """Draw the lowest to the highest mean any reading gives, ours and the paper's, where all are there."""
-    sets = {data for data in results.read_again()[0] if PAPER_NAMES.get(data) in names}
+    sets = {data for data in results.other_readings()[0] if PAPER_NAMES.get(data) in names}
     for height, method in enumerate(reversed(methods)):
-        if method not in results.read_again()[1]:
+        if method not in results.other_readings()[1]:
             continue
-        cell = readings_mean(results, load_printed(), "acc", "accuracy", method, sets)
+        cell = readings_mean(results, "acc", "accuracy", method, sets)
         if cell.note == count(len(sets), "set") and cell.low is not None and cell.high is not None:
             axes.plot(
                 [cell.low, cell.high], [height, height], color=RANGE, lw=8, zorder=1, solid_capstyle="butt"

@@ -3,57 +3,43 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from smrmf_reproduce.report import drawing
 from smrmf_reproduce.report.figures import FIGURES
 from smrmf_reproduce.report.markdown import to_readme
 from smrmf_reproduce.report.outline import FOLDED, PROTOCOL, Report, compose
-from smrmf_reproduce.report.results import Record, Results
-from smrmf_reproduce.report.table import Cell, Row, Table, best_column, number, printed_number, to_csv
+from smrmf_reproduce.report.provenance import Provenance
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Cell, Table, best_column, in_words, number, printed_number, to_csv
 from smrmf_reproduce.report.tables import BUILDERS
-from smrmf_reproduce.run.plan import Run
-from smrmf_reproduce.run.progress import clock
 from smrmf_reproduce.run.store import write_atomically
 
 # A difference is coloured from these sizes on; the first is the page's "within".
 STEPS = (0.03, 0.08, 0.15)
 
 
-def write_report(
-    records: Sequence[Record],
-    folder: str | os.PathLike[str],
-    about: Mapping[str, Any],
-    *,
-    planned: Sequence[Run] = (),
-    absent: Collection[str] = (),
-) -> Path:
+def write_report(results: Results, provenance: Provenance, folder: str | os.PathLike[str]) -> Path:
     """Write ``index.html``, ``README.md``, ``tables/`` and ``figures/`` for any set of runs.
 
     Parameters
     ----------
-    records : sequence of dict
-        The runs, complete or not; failed ones included.
+    results : Results
+        The runs, complete or not; failed ones included. A figure whose runs are not all there is left out,
+        and said to be.
+    provenance : Provenance
+        Where they come from.
     folder : path
         Where to write; made if needed. Files of an earlier report are replaced one by one, each in a
         single step and the page last, so an interrupted report leaves the old page readable.
-    about : dict
-        ``command``, ``versions``, ``machine``, ``total_seconds``, ``started``, ``n_runs``, ``n_failed`` and
-        ``notes``; any of them may be missing.
-    planned : sequence of Run
-        All runs that there should be: a figure whose runs are not all there is left out, and said to be.
-    absent : collection of str
-        Data sets that could not be loaded.
 
     Returns
     -------
     Path
         The HTML page.
     """
-    report = compose(Results(records, planned, absent), about)
+    report = compose(results, provenance)
     files: dict[str, bytes] = {}
     for name, table in report.tables.items():
         if not table.is_empty:
@@ -61,7 +47,7 @@ def write_report(
     for name, picture in report.pictures.items():
         files[f"figures/{name}.svg"] = picture.svg.encode()
         files[f"figures/{name}.png"] = picture.png
-    files["README.md"] = to_readme(report, facts(about), details(about)).encode()
+    files["README.md"] = to_readme(report).encode()
     files["index.html"] = to_html(report).encode()
     target = Path(folder)
     for path, content in files.items():
@@ -80,7 +66,7 @@ def to_html(report: Report) -> str:
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "printed": printed_number}
-    environment.globals |= {"tint": tint, "best_column": best_column}
+    environment.globals |= {"cell_classes": cell_classes, "best_column": best_column, "in_words": in_words}
     pictures = {
         name: Markup(drawing.inline(picture.svg, name, escape(picture.caption)))
         for name, picture in report.pictures.items()
@@ -91,44 +77,18 @@ def to_html(report: Report) -> str:
         pictures=pictures,
         protocol=PROTOCOL,
         folded=FOLDED,
-        facts=facts(report.about),
-        details=details(report.about),
     )
 
 
-def tint(table: Table, row: Row, cell: Cell) -> str:
+def cell_classes(table: Table, cell: Cell) -> str:
     """Return the classes of a cell: how far it is from the paper, and whether it lost runs."""
     classes = ["lost"] if "failed" in cell.note or "to do" in cell.note or cell.note == "missing" else []
-    if table.tint and cell.difference is not None:
+    if table.colored and cell.difference is not None:
         # As shown: 0.034 is printed +0.03 and counts as such.
         size = sum(abs(round(cell.difference, 2)) > step + 1e-9 for step in STEPS)
         if size:
             classes.append(f"{'above' if cell.difference > 0 else 'below'}{size}")
     return " ".join(classes)
-
-
-def facts(about: Mapping[str, Any]) -> list[str]:
-    """Return what ran, when and for how long, as short phrases."""
-    found = []
-    if about.get("started"):
-        found.append(f"started {about['started']}")
-    if about.get("total_seconds") is not None:
-        found.append(f"{clock(float(about['total_seconds']))} of computing")
-    if about.get("n_runs") is not None:
-        found.append(f"{about['n_runs']} runs, {about.get('n_failed', 0)} failed")
-    machine = about.get("machine") or {}
-    if machine:
-        found.append(", ".join(f"{str(name).replace('_', ' ')} {value}" for name, value in machine.items()))
-    return found
-
-
-def details(about: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return machine and versions as pairs for a list."""
-    pairs = [("command", str(about.get("command", "")))]
-    pairs += [(str(k).replace("_", " "), str(v)) for k, v in (about.get("machine") or {}).items()]
-    pairs += [(str(k), str(v)) for k, v in (about.get("versions") or {}).items()]
-    pairs.append(("paper's machine", "MATLAB 2019b, 2.3 GHz Intel Core i5, 16 GB"))
-    return [(name, value) for name, value in pairs if value]
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:

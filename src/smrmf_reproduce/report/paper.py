@@ -1,17 +1,13 @@
-"""The figures the paper prints, and the names it gives to methods and data sets."""
+"""What a paper prints and claims, and who is who among the methods of its plan."""
 
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
-from smrmf_reproduce.run.plan import PAPERS
-
-METHODS = (
-    *("NMF", "DS3", "GNMF", "RMNMF", "AMRMF", "APMF", "DPP", "IPM", "ESC-FFS", "DSMF"),
-    *("SMRMF-Euc", "SMRMF-NS", "SMRMF", "f-SMRMF"),
-)
+from smrmf_reproduce.run.plan import COLUMN_ROLES, PAPER_ROLES, PAPERS, Plan
 
 MOONS = {"2d-moons": "2DMoons", "10d-moons": "10DMoons"}
 
@@ -45,22 +41,69 @@ class PrintedValue:
     std: float | None
 
 
-class Printed:
-    """The paper's tables, looked up cell by cell under the names this library uses.
+@dataclass(frozen=True)
+class Paper:
+    """The paper's tables, cell by cell under the names this library uses, and the facts of its plan.
+
+    Attributes
+    ----------
+    order : tuple of str
+        All methods, in the order in which tables show them.
+    columns : tuple of str
+        Those that have a column in the comparison: the paper's, and one's own beside them.
+    methods : tuple of str
+        Those that the paper compares.
+    ours : tuple of str
+        Those that the paper proposes; ``main`` is the first of them.
+    baseline : str
+        The method that ``main`` improves on.
+    claims, targets : sequence of mapping
+        What is judged, as the plan has it.
+    remarks : mapping
+        Sentences on what is odd in the paper's figures, by where they stand.
 
     Examples
     --------
-    >>> printed = load_printed()
-    >>> printed.value("acc", "wave", "SMRMF")
+    >>> paper = Paper.of(Plan.read())
+    >>> paper.value("acc", "wave", "SMRMF")
     0.85
-    >>> printed.average("run-time", "SMRMF-NS")  # as printed; its column averages 145.22
+    >>> paper.average("run-time", "SMRMF-NS")  # as printed; its column averages 145.22
     148.45
-    >>> printed.value("acc", "gordon", "SMRMF") is None  # not in the paper
+    >>> paper.value("acc", "gordon", "SMRMF") is None  # not in the paper
     True
+    >>> paper.baseline, paper.ours
+    ('RMNMF', ('SMRMF', 'f-SMRMF'))
     """
 
-    def __init__(self, cells: dict[tuple[str, str, str], PrintedValue]):
-        self.cells = cells
+    cells: Mapping[tuple[str, str, str], PrintedValue]
+    order: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    methods: tuple[str, ...] = ()
+    ours: tuple[str, ...] = ()
+    baseline: str = ""
+    claims: Sequence[Mapping[str, Any]] = ()
+    targets: Sequence[Mapping[str, Any]] = ()
+    remarks: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, plan: Plan) -> Paper:
+        """Return the facts of a plan beside the paper's printed tables."""
+        return cls(
+            printed_cells(),
+            order=tuple(plan.method_names()),
+            columns=tuple(plan.methods(*COLUMN_ROLES)),
+            methods=tuple(plan.methods(*PAPER_ROLES)),
+            ours=tuple(plan.methods("ours")),
+            baseline=next(iter(plan.methods("baseline")), ""),
+            claims=plan.content.get("claims", ()),
+            targets=plan.content.get("targets", ()),
+            remarks=plan.content.get("remarks", {}),
+        )
+
+    @property
+    def main(self) -> str:
+        """The method whose neighbourhoods, curves and settings are shown; empty if the plan has none."""
+        return self.ours[0] if self.ours else ""
 
     def cell(self, table: str, data: str, quantity: str) -> PrintedValue:
         """Return the cell, empty where the paper has none."""
@@ -74,19 +117,20 @@ class Printed:
         """Return the average as printed, over whichever sets the paper had."""
         return self.value(table, "AVG", quantity)
 
+    def remark(self, place: str) -> str:
+        """Return the remark for a place, with a space before it; empty where there is none."""
+        return f" {self.remarks[place]}" if place in self.remarks else ""
 
-@cache
-def load_printed(paper: str = "smrmf") -> Printed:
-    """Read ``papers/<paper>_tables.csv``, one row per printed cell."""
+
+def printed_cells(paper: str = "smrmf") -> dict[tuple[str, str, str], PrintedValue]:
+    """Read the tables of a paper, one row per printed cell."""
     with (PAPERS / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
-        return Printed(
-            {
-                (row["table"], row["dataset"], row["quantity"]): PrintedValue(
-                    _number(row["value"]), _number(row["std"])
-                )
-                for row in csv.DictReader(file)
-            }
-        )
+        return {
+            (row["table"], row["dataset"], row["quantity"]): PrintedValue(
+                _number(row["value"]), _number(row["std"])
+            )
+            for row in csv.DictReader(file)
+        }
 
 
 def _number(text: str) -> float | None:

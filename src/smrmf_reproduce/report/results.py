@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
-from smrmf_reproduce.report.paper import METHODS, PAPER_NAMES
+from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
 from smrmf_reproduce.report.table import count
 from smrmf_reproduce.run.plan import Run
 
@@ -53,78 +53,83 @@ class Score:
         return self.runs[0] if self.runs else None
 
 
-def _fed(feeds: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
+def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
     """List the experiments that a run belongs to, with every reading that it is an instance of."""
-    return ((feed, reading) for feed, readings in feeds.items() for reading in readings)
+    return ((name, reading) for name, readings in experiments.items() for reading in readings)
 
 
 class Results:
     """Runs of all experiments, found by experiment, reading, data set and method.
 
-    ``planned`` are the runs that there should be, so that what is still to do is known; ``absent`` names the
-    data sets that could not be loaded.
+    ``paper`` has what they are compared with; ``planned`` are the runs that there should be, so that what is
+    still to do is known; ``absent`` names the data sets that could not be loaded.
     """
 
     def __init__(
-        self, records: Iterable[Record], planned: Iterable[Run] = (), absent: Collection[str] = ()
+        self,
+        records: Iterable[Record],
+        paper: Paper,
+        planned: Iterable[Run] = (),
+        absent: Collection[str] = (),
     ) -> None:
+        self.paper = paper
         # Sorted, so that the order in which runs finished changes no digit and no file.
         self.records = sorted(records, key=lambda r: (r["data"], r["method"], r["seed"], r["key"]))
         self._cells: dict[tuple[str, str, str, str], list[Record]] = defaultdict(list)
         for record in self.records:
-            for feed, reading in _fed(record["feeds"]):
-                self._cells[feed, reading, record["data"], record["method"]].append(record)
+            for experiment, reading in _instances(record["experiments"]):
+                self._cells[experiment, reading, record["data"], record["method"]].append(record)
         planned = list(planned)
         self.n_to_do = max(0, len(planned) - len(self.records))
         self._planned = Counter(
-            (feed, reading, run.data, run.method) for run in planned for feed, reading in _fed(run.feeds)
+            (experiment, reading, run.data, run.method)
+            for run in planned
+            for experiment, reading in _instances(run.experiments)
         )
         self._absent = set(absent)
 
-    def about(self, data: str, has_runs: bool) -> str:
+    def note(self, data: str, has_runs: bool) -> str:
         """Return what a table says of a data set beside its name: why it has no runs, or that it is ours."""
         if not has_runs:
             return "file not present" if data in self._absent else "not run"
         return "" if data in PAPER_NAMES else "not in the paper"
 
-    def runs(self, feed: str, data: str, method: str, reading: str = "main") -> list[Record]:
+    def runs(self, experiment: str, data: str, method: str, reading: str = "main") -> list[Record]:
         """Return every run of one cell, failed ones too."""
-        return self._cells.get((feed, reading, data, method), [])
+        return self._cells.get((experiment, reading, data, method), [])
 
-    def data_sets(self, feed: str) -> list[str]:
+    def data_sets(self, experiment: str) -> list[str]:
         """Return the data sets an experiment touched, the paper's first and in its order."""
-        return _ordered({key[2] for key in self._cells if key[0] == feed}, list(PAPER_NAMES))
+        return _ordered({key[2] for key in self._cells if key[0] == experiment}, list(PAPER_NAMES))
 
-    def methods(self, feed: str) -> list[str]:
-        """Return the methods an experiment touched: the paper's, the library's defaults, standard ones."""
-        defaults = [f"{method} (default)" for method in METHODS]
-        order = [*METHODS, *defaults, "KMeans", "SpectralClustering", "HDBSCAN"]
-        return _ordered({key[3] for key in self._cells if key[0] == feed}, order)
+    def methods(self, experiment: str) -> list[str]:
+        """Return the methods an experiment touched, in the order of the plan."""
+        return _ordered({key[3] for key in self._cells if key[0] == experiment}, self.paper.order)
 
-    def readings(self, method: str | None = None, feed: str = "readings") -> list[str]:
+    def readings(self, method: str | None = None, experiment: str = "readings") -> list[str]:
         """Return the readings measured, of one method or of any, the published one first."""
-        found = {key[1] for key in self._cells if key[0] == feed and method in (None, key[3])}
+        found = {key[1] for key in self._cells if key[0] == experiment and method in (None, key[3])}
         return _ordered(found | {"main"}, ["main"])
 
-    def read_again(self) -> tuple[list[str], list[str]]:
+    def other_readings(self) -> tuple[list[str], list[str]]:
         """Return the data sets and the methods measured under a reading that is not the published one."""
         keys = [key for key in self._cells if key[0] == "readings" and key[1] != "main"]
         sets = _ordered({key[2] for key in keys}, list(PAPER_NAMES))
-        return sets, _ordered({key[3] for key in keys}, list(METHODS))
+        return sets, _ordered({key[3] for key in keys}, self.paper.order)
 
     def best(
-        self, feed: str, data: str, method: str, measure: str = "accuracy", reading: str = "main"
+        self, experiment: str, data: str, method: str, measure: str = "accuracy", reading: str = "main"
     ) -> Score:
         """Return the best mean over seeds among the grid points, chosen with the labels."""
-        runs = self.runs(feed, data, method, reading)
-        return self._complete(best_over_grid(runs, measure), feed, reading, data, method)
+        runs = self.runs(experiment, data, method, reading)
+        return self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
 
-    def average(self, feed: str, data: str, method: str, measure: str) -> Score:
+    def average(self, experiment: str, data: str, method: str, measure: str) -> Score:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
-        runs = self.runs(feed, data, method)
+        runs = self.runs(experiment, data, method)
         done = tuple(finished(runs, measure))
         score = Score(*_mean_std(done, measure), done, len(runs), _n_failed(runs))
-        return self._complete(score, feed, "main", data, method)
+        return self._complete(score, experiment, "main", data, method)
 
     def _complete(self, score: Score, *cell: str) -> Score:
         """Return the score if all planned runs of its cell are there, else one that says what is to do."""
@@ -174,5 +179,5 @@ def _n_failed(runs: Iterable[Record]) -> int:
     return sum(run["status"] != "done" for run in runs)
 
 
-def _ordered(names: set[str], first: list[str]) -> list[str]:
+def _ordered(names: set[str], first: Sequence[str]) -> list[str]:
     return [name for name in first if name in names] + sorted(names - set(first))

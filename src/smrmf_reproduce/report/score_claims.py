@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 
-from smrmf_reproduce.report.paper import METHODS
-from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.paper import MOONS, Paper
+from smrmf_reproduce.report.table import Table, in_words
 from smrmf_reproduce.report.verdicts import (
     FASTER,
     MARGIN,
@@ -14,134 +14,130 @@ from smrmf_reproduce.report.verdicts import (
     MUCH_FASTER,
     QUALITY_LOSS,
     UNTESTED,
-    Claim,
+    Judgement,
     all_or_some,
-    comparison_text,
-    more_up_than_down,
+    compare,
+    describe_comparison,
     sentences,
     speed_verdict,
 )
 
 Tables = Mapping[str, Table]
-OURS = ("SMRMF", "f-SMRMF")
 MEASURES = {"ACC": "acc", "NMI": "nmi"}
 
 
-def best_on_average(tables: Tables) -> Claim:
-    """Judge: SMRMF and f-SMRMF have the best average ACC and NMI among the fourteen methods."""
+def best_on_average(tables: Tables, paper: Paper) -> Judgement:
+    """Judge: the paper's own methods have the best average ACC and NMI of all that it compares."""
+    ours, n_methods = paper.ours, len(paper.methods)
+    parts = len(MEASURES) * len(ours)
     rule = (
-        f"Averages over the sets on which all 14 methods have a result (at least {MIN_SETS}). Four parts: "
-        f"SMRMF and f-SMRMF, each in ACC and in NMI, are at least {MARGIN} above every one of the other "
-        "twelve. Holds: all four; in part: at least one."
+        f"Averages over the sets on which all {n_methods} methods have a result (at least {MIN_SETS}). "
+        f"{in_words(parts).capitalize()} parts: {' and '.join(ours)}, each in ACC and in NMI, are at least "
+        f"{MARGIN} above every one of the other {in_words(n_methods - len(ours))}. Holds: all "
+        f"{in_words(parts)}; in part: at least one."
     )
     outcomes, texts = [], []
     for label, name in MEASURES.items():
-        sets = _common(tables[name], METHODS)
+        sets = _common(tables[name], paper.methods)
         if len(sets) < MIN_SETS:
-            texts.append(f"{label}: only {len(sets)} sets with all 14 methods")
+            texts.append(f"{label}: only {len(sets)} sets with all {n_methods} methods")
             continue
-        means = {m: fmean(_values(tables[name], m, sets)) for m in METHODS}
-        rival = max((m for m in METHODS if m not in OURS), key=lambda m: means[m])
-        outcomes += [means[method] - means[rival] >= MARGIN for method in OURS]
-        ours = ", ".join(f"{method} {means[method]:.3f}" for method in OURS)
-        rank = sorted(METHODS, key=lambda m: -means[m])
-        gaps = _differences(tables[name], "SMRMF", rival, sets)
-        texts.append(
-            f"{label} over {len(sets)} sets: {ours}, best other {rival} {means[rival]:.3f} (SMRMF is number "
-            f"{rank.index('SMRMF') + 1}, f-SMRMF number {rank.index('f-SMRMF') + 1} of 14; "
-            f"{comparison_text(f'SMRMF - {rival}', gaps)})"
-        )
-    statement = "SMRMF and f-SMRMF achieve the best average ACC and NMI of all methods."
-    return Claim("best-on-average", statement, rule, all_or_some(outcomes, parts=4), sentences(texts))
+        means = {m: fmean(_values(tables[name], m, sets)) for m in paper.methods}
+        rival = max((m for m in paper.methods if m not in ours), key=lambda m: means[m])
+        outcomes += [means[method] - means[rival] >= MARGIN for method in ours]
+        texts.append(f"{label} over {len(sets)} sets: {_ranking(tables[name], paper, means, rival, sets)}")
+    return Judgement(rule, all_or_some(outcomes, parts), sentences(texts))
 
 
-def kernel_beats_euclidean(tables: Tables) -> Claim:
-    """Judge: kernel mapping is effective: SMRMF is above SMRMF-Euc on average."""
-    statement = "Kernel mapping is effective: SMRMF outperforms SMRMF-Euc on average."
-    return _beats(tables, "kernel", statement, "SMRMF-Euc")
-
-
-def selection_beats_none(tables: Tables) -> Claim:
-    """Judge: some neighbourhoods are detrimental: SMRMF is above SMRMF-NS on average."""
-    statement = "Selecting neighbourhoods helps: SMRMF outperforms SMRMF-NS, which selects none, on average."
-    return _beats(tables, "selection", statement, "SMRMF-NS")
-
-
-def selection_beats_rmnmf(tables: Tables) -> Claim:
-    """Judge: SMRMF is a considerable improvement over RMNMF."""
-    statement = "SMRMF improves on RMNMF, which regularises with every neighbourhood of a fixed graph."
-    return _beats(tables, "rmnmf", statement, "RMNMF")
-
-
-def _beats(tables: Tables, name: str, statement: str, rival: str) -> Claim:
-    rule = (
-        f"Four parts, over the sets both finished (at least {MIN_SETS}): in ACC and in NMI, SMRMF's average "
-        f"is at least {MARGIN} (half the paper's last digit) above {rival}'s, and SMRMF is that much higher "
-        "on more sets than lower. Holds: all four; in part: some. f-SMRMF is given for information."
+def _ranking(table: Table, paper: Paper, means: Mapping[str, float], rival: str, sets: list[str]) -> str:
+    """Return means and ranks of the paper's own methods beside the best other one."""
+    ours = ", ".join(f"{method} {means[method]:.3f}" for method in paper.ours)
+    order = sorted(paper.methods, key=lambda m: -means[m])
+    first, *others = (f"number {order.index(method) + 1}" for method in paper.ours)
+    named = zip(paper.ours[1:], others, strict=True)
+    ranks = ", ".join([f"{paper.main} is {first}", *(f"{method} {rank}" for method, rank in named)])
+    gaps = compare(_differences(table, paper.main, rival, sets))
+    return (
+        f"{ours}, best other {rival} {means[rival]:.3f} ({ranks} of {len(order)}; "
+        f"{describe_comparison(f'{paper.main} - {rival}', gaps)})"
     )
+
+
+def beats(tables: Tables, paper: Paper, rival: str) -> Judgement:
+    """Judge: the main method is above a rival on average, and on more sets above than below."""
+    method, others = paper.main, paper.ours[1:]
+    rule = (
+        f"Four parts, over the sets both finished (at least {MIN_SETS}): in ACC and in NMI, {method}'s "
+        f"average is at least {MARGIN} (half the paper's last digit) above {rival}'s, and {method} is that "
+        "much higher on more sets than lower. Holds: all four; in part: some."
+    ) + "".join(f" {other} is given for information." for other in others)
     outcomes, texts = [], []
     for label, table in MEASURES.items():
-        sets = _common(tables[table], ("SMRMF", rival))
+        sets = _common(tables[table], (method, rival))
         if len(sets) < MIN_SETS:
             texts.append(f"{label}: only {len(sets)} sets with both methods")
             continue
-        gaps = _differences(tables[table], "SMRMF", rival, sets)
-        outcomes += [fmean(gaps.values()) >= MARGIN, more_up_than_down(gaps)]
-        text = comparison_text(f"{label}, SMRMF - {rival}", gaps)
-        fast = _common(tables[table], ("f-SMRMF", rival))
-        if fast:
-            mean = fmean(_differences(tables[table], "f-SMRMF", rival, fast).values())
-            text += f" (f-SMRMF - {rival}: {mean:+.3f})"
+        found = compare(_differences(tables[table], method, rival, sets))
+        outcomes += [found.mean >= MARGIN, found.n_higher > found.n_lower]
+        text = describe_comparison(f"{label}, {method} - {rival}", found)
+        for other in others:
+            if both := _common(tables[table], (other, rival)):
+                mean = fmean(_differences(tables[table], other, rival, both).values())
+                text += f" ({other} - {rival}: {mean:+.3f})"
         texts.append(text)
-    return Claim(name, statement, rule, all_or_some(outcomes, parts=4), sentences(texts))
+    return Judgement(rule, all_or_some(outcomes, parts=4), sentences(texts))
 
 
-def fast_at_equal_quality(tables: Tables) -> Claim:
-    """Judge: f-SMRMF effectively speeds up SMRMF while preserving clustering quality."""
+def faster(tables: Tables, paper: Paper, method: str) -> Judgement:
+    """Judge: a method speeds up the main one while preserving clustering quality."""
+    slow = paper.main
     rule = (
-        f"Holds: SMRMF's mean seconds are at least {MUCH_FASTER:g} times f-SMRMF's, and no average of "
-        f"f-SMRMF (ACC, NMI) is more than {QUALITY_LOSS} lower; in part: {MUCH_FASTER:g} times with a loss "
+        f"Holds: {slow}'s mean seconds are at least {MUCH_FASTER:g} times {method}'s, and no average of "
+        f"{method} (ACC, NMI) is more than {QUALITY_LOSS} lower; in part: {MUCH_FASTER:g} times with a loss "
         f"of quality, or {FASTER:g} times without. Over the sets both finished, at least {MIN_SETS}."
     )
-    statement = "f-SMRMF is much faster than SMRMF and preserves its clustering quality."
-    sets = _common(tables["run_time"], OURS)
-    losses = [_loss(tables[name], sets) for name in MEASURES.values()]
+    sets = _common(tables["run_time"], (slow, method))
     if len(sets) < MIN_SETS:
-        return Claim("fast", statement, rule, UNTESTED, f"Only {len(sets)} sets with both methods.")
-    slow, fast = (fmean(_values(tables["run_time"], method, sets)) for method in OURS)
-    ratio = slow / fast
-    per_set = [
-        s / f for s, f in zip(*(_values(tables["run_time"], method, sets) for method in OURS), strict=True)
-    ]
+        return Judgement(rule, UNTESTED, f"Only {len(sets)} sets with both methods.")
+    losses = [_loss(tables[name], slow, method, sets) for name in MEASURES.values()]
+    seconds = [_values(tables["run_time"], m, sets) for m in (slow, method)]
+    ratio = fmean(seconds[0]) / fmean(seconds[1])
+    per_set = [s / f for s, f in zip(*seconds, strict=True)]
     figures = (
-        f"Mean {slow:.3g} s against {fast:.3g} s over {len(sets)} sets: {ratio:.2g} times faster (by set "
-        f"{min(per_set):.2g} to {max(per_set):.2g} times; the paper's averages give 3.1). Averages of "
-        f"f-SMRMF - SMRMF: ACC {-losses[0]:+.3f}, NMI {-losses[1]:+.3f}."
+        f"Mean {fmean(seconds[0]):.3g} s against {fmean(seconds[1]):.3g} s over {len(sets)} sets: "
+        f"{ratio:.2g} times faster (by set {min(per_set):.2g} to {max(per_set):.2g} times"
+        f"{_printed_ratio(paper, slow, method)}). Averages of {method} - {slow}: ACC {-losses[0]:+.3f}, NMI "
+        f"{-losses[1]:+.3f}."
     )
-    return Claim("fast", statement, rule, speed_verdict(ratio, losses), figures)
+    return Judgement(rule, speed_verdict(ratio, losses), figures)
 
 
-def moons(tables: Tables) -> Claim:
-    """Judge: SMRMF is above RMNMF on both moons sets."""
+def _printed_ratio(paper: Paper, slow: str, fast: str) -> str:
+    seconds, fewer = paper.average("run-time", slow), paper.average("run-time", fast)
+    return f"; the paper's averages give {seconds / fewer:.2g}" if seconds and fewer else ""
+
+
+def better_on_moons(tables: Tables, paper: Paper, rival: str) -> Judgement:
+    """Judge: the main method is above a rival on both moons sets."""
+    method, names = paper.main, tuple(MOONS.values())
     rule = (
-        f"Four parts: SMRMF at least {MARGIN} above RMNMF in ACC and in NMI, on 2DMoons and on 10DMoons. "
-        "Holds: all; in part: some."
+        f"Four parts: {method} at least {MARGIN} above {rival} in ACC and in NMI, on "
+        f"{' and on '.join(names)}. Holds: all; in part: some."
     )
-    statement = "On both moons sets SMRMF clusters better than RMNMF."
     outcomes, texts = [], []
-    for name in ("2DMoons", "10DMoons"):
-        ours, rival = (tables["two_moons"].row(f"{name}, {method}") for method in ("SMRMF", "RMNMF"))
+    for name in names:
+        ours, other = (tables["two_moons"].row(f"{name}, {m}") for m in (method, rival))
         for label in MEASURES:
-            mine, other = ours[label].ours, rival[label].ours
-            if mine is None or other is None:
+            mine, theirs = ours[label].ours, other[label].ours
+            if mine is None or theirs is None:
                 texts.append(f"{name} {label}: missing")
                 continue
-            outcomes.append(mine - other >= MARGIN)
-            texts.append(f"{name} {label}: {mine:.3f} against {other:.3f}")
-    return Claim("moons", statement, rule, all_or_some(outcomes, parts=4), sentences(texts))
+            outcomes.append(mine - theirs >= MARGIN)
+            texts.append(f"{name} {label}: {mine:.3f} against {theirs:.3f}")
+    return Judgement(rule, all_or_some(outcomes, parts=4), sentences(texts))
 
 
-def _common(table: Table, methods: tuple[str, ...]) -> list[str]:
+def _common(table: Table, methods: Sequence[str]) -> list[str]:
     """Return the sets on which all these methods have a result of ours."""
     columns = [table.column(method) for method in methods]
     return [name for name in columns[0] if all(column[name].ours is not None for column in columns)]
@@ -157,7 +153,7 @@ def _differences(table: Table, first: str, second: str, sets: list[str]) -> dict
     return {name: a - b for name, a, b in pairs}
 
 
-def _loss(table: Table, sets: list[str]) -> float:
-    """Return how much lower f-SMRMF's average is than SMRMF's."""
-    sets = [name for name in sets if name in _common(table, OURS)]
-    return fmean(_differences(table, "SMRMF", "f-SMRMF", sets).values()) if sets else 0.0
+def _loss(table: Table, method: str, other: str, sets: list[str]) -> float:
+    """Return how much lower the average of another method is."""
+    both = [name for name in sets if name in _common(table, (method, other))]
+    return fmean(_differences(table, method, other, both).values()) if both else 0.0

@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
+from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
+
+WORDS = (
+    *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
+    "twelve",
+)
 DASH = "\N{EN DASH}"
 
 CSV_COLUMNS = (
@@ -41,7 +49,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Row:
+class TableRow:
     """A named row; ``kind`` is "data", "average", or "apart" (shown below the averages, in none of them)."""
 
     name: str
@@ -54,8 +62,8 @@ class Row:
 class Table:
     """Rows of cells with what a reader needs to understand them.
 
-    ``digits`` is for our figures, ``paper_digits`` for the paper's; ``tint`` colours a cell by its
-    difference and makes sense only where a difference does (not for seconds on another machine);
+    ``digits`` is for our figures, ``paper_digits`` for the paper's; ``colored`` cells show
+    their difference, which makes sense only where a difference does (not for seconds on another machine);
     ``best`` marks our highest figure of each row.
     """
 
@@ -63,11 +71,11 @@ class Table:
     title: str
     note: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     corner: str = "data set"
     digits: int = 3
     paper_digits: int = 2
-    tint: bool = True
+    colored: bool = True
     best: bool = False
 
     def column(self, name: str) -> dict[str, Cell]:
@@ -86,6 +94,18 @@ class Table:
         return not any(cell.ours is not None or cell.text for row in self.rows for cell in row.cells)
 
 
+def data_row(
+    data: str, cells: Iterable[Cell], note: str = "", counted: Collection[str] = tuple(REAL_SETS)
+) -> TableRow:
+    """Return the row of a data set, apart from the others if averages do not count it."""
+    return TableRow(PAPER_NAMES.get(data, data), tuple(cells), "data" if data in counted else "apart", note)
+
+
+def insert_average(rows: list[TableRow], name: str, cells: tuple[Cell, ...]) -> None:
+    """Put an average below the rows that it is over, above those apart."""
+    rows.insert(sum(row.kind == "data" for row in rows), TableRow(name, cells, "average"))
+
+
 def mean_cell(cells: list[Cell]) -> Cell:
     """Return the mean of the cells that have both figures, and say over how many."""
     both = [cell for cell in cells if cell.difference is not None]
@@ -99,6 +119,11 @@ def mean_cell(cells: list[Cell]) -> Cell:
 def count(number: int, noun: str) -> str:
     """Return "1 set", "2 sets"."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def in_words(number: int) -> str:
+    """Return a small number as a word, a larger one in digits."""
+    return WORDS[number] if 0 <= number < len(WORDS) else str(number)
 
 
 def to_csv(table: Table) -> str:
@@ -143,7 +168,7 @@ def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
     return f"{ours} ({cell.note})" if cell.note else ours
 
 
-def best_column(table: Table, row: Row) -> int | None:
+def best_column(table: Table, row: TableRow) -> int | None:
     """Return the column of our highest figure in a row, None where that means nothing."""
     values = {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
     # Averages over different numbers of sets, which the notes give, are not comparable.
@@ -151,6 +176,25 @@ def best_column(table: Table, row: Row) -> int | None:
     if not table.best or len(values) < 2 or (row.kind == "average" and len(notes) > 1):
         return None
     return max(values, key=lambda i: values[i])
+
+
+SYMBOLS = {
+    "manifold_weight": "λ",
+    "selection_weight": "β",
+    "smoothness": "δ",
+    "projection_weight": "ω",
+    "n_components": "p/m",
+    "n_neighbors": "k",
+}
+
+
+def format_params(params: Mapping[str, Any]) -> str:
+    """Return parameters as a short text: ``λ=0.1, β=1``."""
+    return ", ".join(f"{SYMBOLS.get(name, name)}={_short(value)}" for name, value in sorted(params.items()))
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def number(value: float | None, digits: int, sign: bool = False) -> str:

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from smrmf_reproduce.report import analysis_tables as spread
 from smrmf_reproduce.report import neighborhood_tables as neighborhoods
 from smrmf_reproduce.report import score_tables as scores
-from smrmf_reproduce.report.paper import Printed
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import Table
 
-BUILDERS: dict[str, Callable[[Results, Printed], Table]] = {
+BUILDERS: dict[str, Callable[[Results], Table]] = {
     "acc": scores.acc_table,
     "nmi": scores.nmi_table,
     "run_time": scores.run_time_table,
@@ -31,6 +30,6 @@ BUILDERS: dict[str, Callable[[Results, Printed], Table]] = {
 }
 
 
-def build_tables(results: Results, printed: Printed) -> dict[str, Table]:
+def build_tables(results: Results) -> dict[str, Table]:
     """Return the tables by name, also those that are still empty."""
-    return {name: build(results, printed) for name, build in BUILDERS.items()}
+    return {name: build(results) for name, build in BUILDERS.items()}

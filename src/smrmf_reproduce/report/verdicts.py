@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,16 +22,24 @@ NOT_MET = "not met"
 MARGIN = 0.005
 # Fewer sets than this say nothing about "on average" or "for the majority".
 MIN_SETS = 6
-# f-SMRMF is "much faster" from this ratio on, "faster" from the second; the paper's averages give 3.05.
+# A method is "much faster" from this ratio on, "faster" from the second.
 MUCH_FASTER = 2.0
 FASTER = 1.2
 # ... and keeps its quality when no average falls by more than this.
 QUALITY_LOSS = 0.01
 
 
+class Judgement(NamedTuple):
+    """How something is judged, and what came out."""
+
+    rule: str
+    verdict: str
+    figures: str
+
+
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, how it is judged, and what came out."""
+    """What the paper says, or this reproduction set out to reach, with its judgement."""
 
     name: str
     statement: str
@@ -83,6 +92,31 @@ def best_counts(rows: Mapping[str, Sequence[float]]) -> list[int]:
     return counts
 
 
+class Comparison(NamedTuple):
+    """Two columns over the same data sets: mean difference, sets that gain or lose the margin, p-value."""
+
+    mean: float
+    n_higher: int
+    n_lower: int
+    n_sets: int
+    p_value: float | None
+
+
+def compare(differences: Mapping[str, float]) -> Comparison:
+    """Compare two columns by their differences on every data set."""
+    values = list(differences.values())
+    n_higher, n_lower = sum(d >= MARGIN for d in values), sum(d <= -MARGIN for d in values)
+    return Comparison(fmean(values), n_higher, n_lower, len(values), paired_test(values))
+
+
+def describe_comparison(label: str, found: Comparison) -> str:
+    """Return one sentence on a comparison."""
+    p = found.p_value
+    tested = "too few differences to test" if p is None else f"Wilcoxon p = {p:.2g}"
+    sides = f"higher on {found.n_higher}, lower on {found.n_lower} of {found.n_sets} sets"
+    return f"{label}: {found.mean:+.3f} on average, {sides}, {tested}"
+
+
 def paired_test(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, None with fewer than five differences.
 
@@ -99,27 +133,6 @@ def paired_test(differences: Sequence[float]) -> float | None:
     # SciPy's wilcoxon does the same where there are ties, a second for what takes a hundredth here.
     signs = {"permutation_type": "samples", "n_resamples": 2**16, "vectorized": True, "rng": 0}
     return float(permutation_test((ranks,), np.sum, **signs).pvalue)
-
-
-def more_up_than_down(differences: Mapping[str, float]) -> bool:
-    """Tell whether more sets gain at least the margin than lose it."""
-    up, down = _up_down(differences)
-    return up > down
-
-
-def _up_down(differences: Mapping[str, float]) -> tuple[int, int]:
-    values = differences.values()
-    return sum(d >= MARGIN for d in values), sum(d <= -MARGIN for d in values)
-
-
-def comparison_text(label: str, differences: Mapping[str, float]) -> str:
-    """Return one sentence on a paired comparison: mean difference, sets up and down, test."""
-    values = list(differences.values())
-    up, down = _up_down(differences)
-    p = paired_test(values)
-    tested = "too few differences to test" if p is None else f"Wilcoxon p = {p:.2g}"
-    sides = f"higher on {up}, lower on {down} of {len(values)} sets"
-    return f"{label}: {fmean(values):+.3f} on average, {sides}, {tested}"
 
 
 def sentences(texts: Sequence[str]) -> str:

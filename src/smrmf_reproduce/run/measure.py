@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import time
 import traceback
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import lru_cache
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
@@ -20,59 +17,71 @@ from sklearn.metrics import normalized_mutual_info_score
 from smrmf import datasets
 from smrmf.metrics import clustering_accuracy
 from smrmf.sharing import SharedWork, shared_work
+from smrmf_reproduce.run.environment import forget_peak_memory, machine, peak_memory, versions
 from smrmf_reproduce.run.methods import build
 from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
-from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.plan import DETAILS, Run
 from smrmf_reproduce.run.store import DONE, FAILED, Record
 
-MOONS = {"2d-moons": 2, "10d-moons": 10}
-LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")
+# Sets that are drawn, by name, with their dimensions.
+SIMULATED = {"2d-moons": 2, "10d-moons": 10}
 SCORES = ("accuracy", "nmi_max", "nmi_arithmetic", "objective", "n_iter", "converged")
-DETAILS = ("history", "neighborhoods", "picture")
-
-# What runs on the same points share, in this process, and which estimators are compiled already.
-_shared = SharedWork()
-_warm: set[str] = set()
 
 
-@lru_cache(maxsize=1)
 def load_points(name: str, data_home: str | None) -> datasets.Dataset:
-    """Return a data set, kept for the runs that follow, in place of the last one."""
-    _shared.results.clear()
-    if name in MOONS:
-        return datasets.Dataset(*datasets.make_moons_paper(dim=MOONS[name]))
+    """Return a data set, drawn or loaded."""
+    if name in SIMULATED:
+        return datasets.Dataset(*datasets.make_moons_paper(dim=SIMULATED[name]))
     return datasets.load(name, data_home=data_home)
 
 
-def measure(run: Run, data_home: str | None = None) -> Record:
-    """Do a run and return its record; an error makes it a failed one."""
-    record = failed(run, "")
-    start = time.perf_counter()
-    try:
-        data = load_points(run.data, data_home)
-        warm_up(run)
-        forget_peak_memory()
-        start, saved = time.perf_counter(), _shared.saved
-        with shared_work(_shared), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # corners of a grid that do not converge belong to it
-            found, spent = _fit(run, data)
-        record |= found | {"status": DONE, "error": None}
-        record |= {"spent": spent, "seconds": spent + _shared.saved - saved}
-    except Exception as error:
-        reason = traceback.format_exception_only(error)[-1].strip()
-        record |= {"error": reason, "spent": time.perf_counter() - start}
-    return record | {"peak_memory": peak_memory()}
+class Worker:
+    """Does runs one after the other and keeps what they share.
 
+    That is the points of the last data set, the work on them that several fits repeat, and which estimators
+    are compiled.
+    """
 
-def warm_up(run: Run) -> None:
-    """Compile what a run needs on a few points, outside of its time, the first time in a process."""
-    if run.estimator in _warm or run.estimator == "neighborhoods":
-        return
-    _warm.add(run.estimator)
-    X = np.abs(np.random.default_rng(0).normal(size=(60, 4)))
-    with warnings.catch_warnings(), suppress(Exception):  # what is wrong shows in the run itself
-        warnings.simplefilter("ignore")
-        build(run, X, 2).fit(X)
+    def __init__(self, data_home: str | None = None) -> None:
+        self._data_home = data_home
+        self._loaded: tuple[str, datasets.Dataset] | None = None
+        self._shared = SharedWork()
+        self._warm: set[str] = set()
+
+    def measure(self, run: Run) -> Record:
+        """Do a run and return its record; an error makes it a failed one."""
+        record = failed(run, "")
+        start = time.perf_counter()
+        try:
+            data = self._points(run.data)
+            self._warm_up(run)
+            forget_peak_memory()
+            start, saved = time.perf_counter(), self._shared.saved
+            with shared_work(self._shared), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # corners of a grid that do not converge belong to it
+                found, spent = _measure_data(run, data) if run.is_measurement else _fit(run, data)
+            record |= found | {"status": DONE, "error": None}
+            record |= {"spent": spent, "seconds": spent + self._shared.saved - saved}
+        except Exception as error:
+            reason = traceback.format_exception_only(error)[-1].strip()
+            record |= {"error": reason, "spent": time.perf_counter() - start}
+        return record | {"peak_memory": peak_memory()}
+
+    def _points(self, name: str) -> datasets.Dataset:
+        if self._loaded is None or self._loaded[0] != name:
+            self._shared = SharedWork()  # what was shared on other points is of no use on these
+            self._loaded = (name, load_points(name, self._data_home))
+        return self._loaded[1]
+
+    def _warm_up(self, run: Run) -> None:
+        """Compile what a run needs on a few points, outside of its time, the first time in a process."""
+        if run.estimator in self._warm or run.is_measurement:
+            return
+        self._warm.add(run.estimator)
+        X = np.abs(np.random.default_rng(0).normal(size=(60, 4)))
+        with warnings.catch_warnings(), suppress(Exception):  # what is wrong shows in the run itself
+            warnings.simplefilter("ignore")
+            build(run, X, 2).fit(X)
 
 
 def failed(run: Run, reason: str) -> Record:
@@ -96,26 +105,42 @@ def failed(run: Run, reason: str) -> Record:
     }
 
 
+def _measure_data(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
+    """Measure the data themselves; return what was found and how long it took."""
+    X, y = data
+    start = time.perf_counter()
+    found = {run.estimator: MEASUREMENTS[run.estimator](run.data, X, y)}
+    return _sizes(X, y) | found, time.perf_counter() - start
+
+
 def _fit(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
     """Fit and score; return what was found and how long the fit took."""
     X, y = data
-    n_classes = len(np.unique(y))
-    found: Record = {"n_samples": X.shape[0], "n_features": X.shape[1], "n_classes": n_classes}
+    sizes = _sizes(X, y)
     start = time.perf_counter()
-    if run.estimator == "neighborhoods":
-        bandwidth = "distance" if run.data in MOONS else "squared-distance"
-        found["neighborhoods"] = kernel_neighborhoods(X, y, bandwidth)
-        return found, time.perf_counter() - start
-    model = build(run, X, n_classes).fit(X)
+    model = build(run, X, sizes["n_classes"]).fit(X)
     spent = time.perf_counter() - start
-    found |= scores(model, y)
-    if hasattr(model, "objective_history_"):
+    found = sizes | scores(model, y)
+    if "history" in run.record and hasattr(model, "objective_history_"):
         found["history"] = [float(f"{value:.6g}") for value in model.objective_history_]
-    if run.estimator in ("SMRMF", "FastSMRMF"):
+    if "neighborhoods" in run.record:
         found["neighborhoods"] = learned_neighborhoods(model, y)
-    if run.data in MOONS:
+    if "picture" in run.record:
         found["picture"] = picture(model, X, y)
     return found, spent
+
+
+def _sizes(X: Any, y: np.ndarray) -> Record:
+    return {"n_samples": X.shape[0], "n_features": X.shape[1], "n_classes": len(np.unique(y))}
+
+
+def _neighborhoods_of_data(name: str, X: Any, y: np.ndarray) -> dict[str, float | None]:
+    # The paper's bandwidths on simulated data are distances, not squared ones.
+    return kernel_neighborhoods(X, y, "distance" if name in SIMULATED else "squared-distance")
+
+
+# What [measurements] of a plan may ask for; the result stands in the record under the same name.
+MEASUREMENTS: dict[str, Callable[[str, Any, np.ndarray], Any]] = {"neighborhoods": _neighborhoods_of_data}
 
 
 def scores(model: Any, y: np.ndarray) -> Record:
@@ -142,47 +167,3 @@ def picture(model: Any, X: np.ndarray, y: np.ndarray) -> Record:
         "edges": [[i, j, float(f"{weight:.4g}")] for i, j, weight in edges],
         "exemplars": np.asarray(getattr(model, "exemplar_indices_", [])).tolist(),
     }
-
-
-def forget_peak_memory() -> None:
-    """Let the peak start anew, where the system allows it (Linux)."""
-    try:
-        with open("/proc/self/clear_refs", "w") as file:
-            file.write("5")
-    except OSError:
-        pass
-
-
-def peak_memory() -> float | None:
-    """Return the most memory this process has held, in MB; None where the system does not say."""
-    try:
-        with open("/proc/self/status") as file:
-            sizes = dict(line.split(":", 1) for line in file)
-        return int(sizes["VmHWM"].split()[0]) / 1024
-    except (OSError, KeyError):
-        return None
-
-
-@lru_cache(maxsize=1)
-def versions() -> dict[str, str]:
-    """Return the versions of what computes."""
-    return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
-
-
-@lru_cache(maxsize=1)
-def machine() -> dict[str, Any]:
-    """Describe the machine, without its name."""
-    found: dict[str, Any] = {"system": platform.system(), "cpu": _processor(), "cores": os.cpu_count()}
-    if hasattr(os, "sysconf"):
-        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-        found["memory_gb"] = round(memory / 1e9, 1)
-    return found
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo") as file:
-            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-        return names[0]
-    except (OSError, IndexError):
-        return platform.processor() or platform.machine()

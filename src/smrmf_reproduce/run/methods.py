@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -10,16 +11,30 @@ import sklearn.cluster
 import smrmf
 from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.sharing import remember
-from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.plan import PlanError, Run
 
 # Entries of the non-negative SVD that count as zero where a reading fills them.
 SMALL = 1e-10
 
 
+def find_estimator(name: str) -> Any:
+    """Return a class of ``smrmf`` or ``sklearn.cluster``, or any other named as ``package.module:Class``."""
+    module, _, kind = name.rpartition(":")
+    if not module:
+        return getattr(smrmf, name, None) or getattr(sklearn.cluster, name)
+    try:
+        return getattr(import_module(module), kind)
+    except (ImportError, AttributeError) as error:
+        raise PlanError(
+            f"The estimator {name!r} cannot be imported ({error}): install its package, or put its folder on "
+            "PYTHONPATH."
+        ) from error
+
+
 def build(run: Run, X: Any, n_clusters: int) -> Any:
     """Return the estimator of a run on the points X, on one thread: runs are spread over processes."""
     settings = dict(run.settings)
-    kind: Any = getattr(smrmf, run.estimator, None) or getattr(sklearn.cluster, run.estimator)
+    kind = find_estimator(run.estimator)
     base = kind.paper_settings() if settings.pop("settings") == "paper" and _has_settings(kind) else {}
     selector = settings.pop("selector", None)
     if selector:

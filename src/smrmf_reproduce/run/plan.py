@@ -15,6 +15,14 @@ MAIN = "main"
 # Plans and the tables that papers print.
 PAPERS = Path(__file__).parents[1] / "papers"
 
+# What a method is in its plan. The paper's own comparison has the first four; "added" stands beside it in
+# every table; the last two are run without labels only. A role may be named where methods are listed.
+PAPER_ROLES = ("compared", "baseline", "ablation", "ours")
+COLUMN_ROLES = (*PAPER_ROLES, "added")
+ROLES = (*COLUMN_ROLES, "defaults", "usual")
+MEASUREMENT = "measurement"
+DETAILS = ("history", "neighborhoods", "picture")
+
 
 class PlanError(ValueError):
     """A plan that cannot be read, or a choice of methods or data sets that it does not have."""
@@ -22,10 +30,11 @@ class PlanError(ValueError):
 
 @dataclass(frozen=True)
 class Run:
-    """One fit of one method on one data set.
+    """One fit of one method on one data set, or one measurement of the data themselves.
 
-    ``settings`` is all that the plan sets, ``params`` the part of it that varies within the method; ``feeds``
-    has the experiments that the run belongs to, each with the readings that it is an instance of.
+    ``settings`` is all that the plan sets, ``params`` the part of it that varies within the method;
+    ``experiments`` has those that the run belongs to, each with the readings that it is an instance of;
+    ``record`` names what is kept beside the scores.
     """
 
     data: str
@@ -34,13 +43,25 @@ class Run:
     settings: Mapping[str, Any]
     params: Mapping[str, Any]
     seed: int
-    feeds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    experiments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    record: frozenset[str] = frozenset()
+    is_measurement: bool = False
 
     @property
     def key(self) -> str:
-        """Return what names the run on disk: the same for the same work, whatever it feeds."""
+        """Return what names the run on disk: the same for the same work, whatever experiments it serves."""
         work = (self.data, self.method, self.estimator, dict(self.settings), self.seed)
         return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:20]
+
+    def merge(self, other: Run) -> Run:
+        """Return the same run for the experiments of both.
+
+        A method without the choice in which two readings differ has one run for both readings.
+        """
+        names = {**self.experiments, **other.experiments}
+        both = {name: (*self.experiments.get(name, ()), *other.experiments.get(name, ())) for name in names}
+        experiments = {name: tuple(dict.fromkeys(readings)) for name, readings in both.items()}
+        return replace(self, experiments=experiments, record=self.record | other.record)
 
     def __str__(self) -> str:
         varied = [f"{name}={value}" for name, value in self.params.items()]
@@ -53,6 +74,8 @@ class Method:
     """How a method is set up on a data set; ``readings`` are its choices that the paper leaves open."""
 
     estimator: str
+    role: str = "added"
+    record: Sequence[str] = ("history",)
     settings: str = "paper"
     selector: str | None = None
     readings: Sequence[str] = ()
@@ -67,38 +90,61 @@ class Method:
         return chosen | dict(self.fixed)
 
 
-@dataclass(frozen=True)
 class Plan:
-    """The description of an evaluation."""
+    """The description of an evaluation, and all of its runs.
 
-    content: Mapping[str, Any]
-    quick: bool = False
+    Parameters
+    ----------
+    content : mapping
+        The description, as a plan file has it.
+    quick : bool
+        Small sets, the ends of each grid and few repetitions.
+
+    Attributes
+    ----------
+    runs : tuple of Run
+        Each once, small sets first.
+    """
+
+    def __init__(self, content: Mapping[str, Any], *, quick: bool = False) -> None:
+        self.content = content
+        self.quick = quick
+        for part in ("names", "readings", "methods", "experiments", *(["quick"] if quick else [])):
+            content[part]  # a part that is missing shows here, by its name
+        self._lists = self._named_lists()
+        self._check()
+        self.runs = tuple(self._expand())
 
     @classmethod
     def read(cls, path: Path | None = None, *, quick: bool = False) -> Plan:
         """Read a description, by default the paper's; refuse one that names what it does not have."""
         path = PAPERS / "smrmf.toml" if path is None else path
         try:
-            plan = cls(tomllib.loads(path.read_text(encoding="utf8")), quick)
-            plan._check()
+            return cls(read_content(path), quick=quick)
         except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
             raise PlanError(f"{path} is not a plan: {type(error).__name__}, {error}.") from error
-        return plan
+
+    def _named_lists(self) -> dict[str, list[str]]:
+        """Return the lists that a name may stand for: the roles, the paper's methods, those of the plan."""
+        roles = {role: self.methods(role) for role in ROLES}
+        return {**roles, "paper": self.methods(*PAPER_ROLES), **self.content["names"]}
 
     def _check(self) -> None:
         """Meet every part of the description once, so that a mistake shows before anything runs."""
-        for part in ("names", "readings", "methods", "experiments", *(["quick"] if self.quick else [])):
-            self.content[part]
-        known = set(self.content["methods"])
         for experiment in self.content["experiments"]:
             if unread := set(experiment.get("readings", [])) - set(self.content["readings"]):
                 raise KeyError(f"no reading {unread.pop()!r}")
+        known = set(self.method_names())
         for part in (*self.content["experiments"], *self.content.get("exceptions", [])):
             if unknown := set(self.names(part["methods"])) - known:
                 raise KeyError(f"no method {unknown.pop()!r}")
-        for name in known:
-            self.method(name, "")
-        self.runs()
+        methods = [self.method(name, "") for name in self.method_names()]
+        if unknown := {method.role for method in methods} - {*ROLES, MEASUREMENT}:
+            raise KeyError(f"no role {unknown.pop()!r}")
+        recorded = [*(method.record for method in methods)]
+        recorded += [experiment.get("record", ()) for experiment in self.content["experiments"]]
+        if unknown := {name for names in recorded for name in names} - set(DETAILS):
+            raise KeyError(f"no detail {unknown.pop()!r} to record")
 
     def exceptions(self, runs: Iterable[Run]) -> list[str]:
         """Return a sentence for every exception that touches one of these runs."""
@@ -113,11 +159,18 @@ class Plan:
 
     def names(self, listed: Iterable[str]) -> list[str]:
         """Replace the names of lists by what they stand for."""
-        lists = self.content["names"]
-        return list(dict.fromkeys(one for name in listed for one in lists.get(name, [name])))
+        return list(dict.fromkeys(member for name in listed for member in self._lists.get(name, [name])))
+
+    def methods(self, *roles: str) -> list[str]:
+        """Return the methods with one of these roles, in the order of the description."""
+        methods = self.content["methods"]
+        return [name for name, facts in methods.items() if facts.get("role", Method.role) in roles]
 
     def method(self, name: str, data: str) -> Method:
-        """Return a method with what is exceptional on a data set."""
+        """Return a method or a measurement with what is exceptional on a data set."""
+        if name in self.content.get("measurements", {}):
+            measure = self.content["measurements"][name]["measure"]
+            return Method(measure, role=MEASUREMENT, record=())
         method = Method(**self.content["methods"][name])
         for exception in self.content.get("exceptions", []):
             if name in self.names(exception["methods"]) and data in self.names(exception["data"]):
@@ -130,17 +183,14 @@ class Plan:
             method = replace(method, grid=ends, seeds=min(method.seeds, limits["seeds"]))
         return method
 
-    def runs(self, methods: Iterable[str] = (), data: Iterable[str] = ()) -> list[Run]:
-        """Return the runs of some or all methods and data sets, small sets first, each once."""
-        found: dict[str, Run] = {}
-        for run in self._expand(set(self.names(methods)), set(self.names(data))):
-            known = found.setdefault(run.key, run)
-            # A method that lacks the choice in which two readings differ has one run for both.
-            both = {k: known.feeds.get(k, ()) + run.feeds.get(k, ()) for k in {**known.feeds, **run.feeds}}
-            feeds = {experiment: tuple(dict.fromkeys(readings)) for experiment, readings in both.items()}
-            found[run.key] = replace(known, feeds=feeds)
-        order = {name: place for place, name in enumerate(self.data_names())}
-        return sorted(found.values(), key=lambda run: order[run.data])
+    def select(self, methods: Iterable[str] = (), data: Iterable[str] = ()) -> list[Run]:
+        """Return the runs of some or all methods and data sets."""
+        wanted, sets = set(self.names(methods)), set(self.names(data))
+        return [
+            run
+            for run in self.runs
+            if (not wanted or run.method in wanted) and (not sets or run.data in sets)
+        ]
 
     def data_names(self) -> list[str]:
         """Return all data sets, in the order in which they run."""
@@ -148,27 +198,31 @@ class Plan:
         return [name for name in named if not self.quick or name in self.content["names"]["quick"]]
 
     def method_names(self) -> list[str]:
-        """Return all methods, in the order of the description."""
-        return list(self.content["methods"])
+        """Return all methods in the order of the description, then all measurements."""
+        return [*self.content["methods"], *self.content.get("measurements", {})]
 
-    def _expand(self, methods: set[str], data: set[str]) -> Iterator[Run]:
+    def _expand(self) -> list[Run]:
+        found: dict[str, Run] = {}
+        order = {name: place for place, name in enumerate(self.data_names())}
         for experiment in self.content["experiments"]:
-            for name in self.names(experiment["data"]):
-                if name not in self.data_names() or (data and name not in data):
-                    continue
-                for method in self.names(experiment["methods"]):
-                    if not methods or method in methods:
-                        yield from self._cell(experiment, name, method)
+            for data in self.names(experiment["data"]):
+                for method in self.names(experiment["methods"]) if data in order else ():
+                    for run in self._cell(experiment, data, method):
+                        key = run.key
+                        found[key] = found[key].merge(run) if key in found else run
+        return sorted(found.values(), key=lambda run: order[run.data])
 
     def _cell(self, experiment: Mapping[str, Any], data: str, name: str) -> Iterator[Run]:
         """List the runs of one method on one set for one experiment."""
         method = self.method(name, data)
+        record = frozenset([*method.record, *experiment.get("record", [])])
         readings = experiment.get("readings", [MAIN]) if method.readings else [MAIN]
         for reading, point in itertools.product(readings, _points(experiment, method)):
             settings = method.base() | self._choices(reading, method) | point
+            serves = {experiment["name"]: (reading,)}
+            is_measurement = method.role == MEASUREMENT
             for seed in range(method.seeds):
-                feeds = {experiment["name"]: (reading,)}
-                yield Run(data, name, method.estimator, settings, point, seed, feeds)
+                yield Run(data, name, method.estimator, settings, point, seed, serves, record, is_measurement)
 
     def main_reading(self) -> str:
         """Return the choices of the published reading in words."""
@@ -179,6 +233,24 @@ class Plan:
     def _choices(self, reading: str, method: Method) -> dict[str, Any]:
         """Return what a reading says on the choices that a method has."""
         return {k: v for k, v in self.content["readings"].get(reading, {}).items() if k in method.readings}
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """Read a plan file; one that says ``extends = "smrmf"`` adds to the plan of that paper.
+
+    What it names again replaces the paper's; its experiments, exceptions, claims and targets come after.
+    """
+    content = tomllib.loads(path.read_text(encoding="utf8"))
+    paper = content.pop("extends", None)
+    if paper is None:
+        return content
+    if not (PAPERS / f"{paper}.toml").is_file():
+        raise KeyError(f"no plan {paper!r} to extend")
+    whole = read_content(PAPERS / f"{paper}.toml")
+    for part, added in content.items():
+        known = whole.get(part, type(added)())
+        whole[part] = known | added if isinstance(added, dict) else known + added
+    return whole
 
 
 def _points(experiment: Mapping[str, Any], method: Method) -> list[dict[str, Any]]:

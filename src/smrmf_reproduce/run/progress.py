@@ -5,19 +5,25 @@ from __future__ import annotations
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
-from smrmf.datasets import list_datasets
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskProgressColumn
+from rich.table import Table
+from rich.text import Text
+
 from smrmf_reproduce.run.plan import Run
-from smrmf_reproduce.run.store import DONE, Store
+from smrmf_reproduce.run.store import Record, Store
 
-MOONS_SIZE = 500
+SIMULATED_SIZE = 500
 # Seconds grow about so with the number of points: between n, as fixed costs let them, and n^2.
 GROWTH = 1.5
 # Seconds for a run nothing is known of, per n^1.5.
 USUAL_RATE = 3e-5
+# Seconds between two lines of a log file.
+LOG_PAUSE = 30.0
 
 
 class Forecast:
@@ -27,14 +33,14 @@ class Forecast:
     say most about what is to come, weigh most.
     """
 
-    def __init__(self, records: Sequence[dict[str, Any]], data_home: str | None) -> None:
-        self._points = {info.name: info.n or info.raw_n for info in list_datasets(data_home)}
+    def __init__(self, records: Iterable[Record], n_points: Mapping[str, int]) -> None:
+        self._points = n_points
         self._seconds: dict[tuple[str, ...], float] = defaultdict(float)
         self._sizes: dict[tuple[str, ...], float] = defaultdict(float)
         for record in records:
             self.learn(record)
 
-    def learn(self, record: dict[str, Any]) -> None:
+    def learn(self, record: Record) -> None:
         """Take in a finished run."""
         if record["spent"] is not None:
             for known in ((record["method"],), (record["method"], record["data"])):
@@ -48,82 +54,99 @@ class Forecast:
         return rate * self._size(run.data)
 
     def _size(self, data: str) -> float:
-        return float(self._points.get(data, MOONS_SIZE) ** GROWTH)
+        return float(self._points.get(data, SIMULATED_SIZE) ** GROWTH)
 
 
-class Display:
-    """A live display of the runs, fed by what the workers write to the store."""
+class RunsBar(Progress):
+    """How far all runs are, in words and as a bar, and a line for each run under way."""
+
+    def __init__(self, words: Callable[[], str], store: Store, console: Console) -> None:
+        self._words = words
+        self._store = store
+        columns = (BarColumn(60), TaskProgressColumn())
+        super().__init__(*columns, console=console, transient=True, refresh_per_second=2)
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return the words, the bar, and the runs under way as their marks tell."""
+        yield Text(self._words(), style="bold")
+        yield self.make_tasks_table(self.tasks)
+        lines = Table.grid(padding=(0, 2))
+        lines.add_column(justify="right", min_width=8)
+        lines.add_column(no_wrap=True, overflow="ellipsis")
+        for mark in sorted(self._store.under_way().values(), key=lambda mark: mark.process):
+            lines.add_row(clock(max(0.0, time.time() - mark.began)), Text(mark.words))
+        yield lines
+
+
+class RunProgress:
+    """Tell how far the runs are: a bar on a terminal, a line now and then in a log file.
+
+    Parameters
+    ----------
+    pending : sequence of Run
+        What is to be done.
+    n_done : int
+        How many runs were done before.
+    forecast : Forecast
+        What to expect of a run; learns from every one that finishes.
+    """
 
     def __init__(
-        self, runs: Sequence[Run], store: Store, jobs: int, console: Any, data_home: str | None = None
+        self,
+        pending: Sequence[Run],
+        n_done: int,
+        forecast: Forecast,
+        *,
+        store: Store,
+        jobs: int,
+        console: Console,
     ) -> None:
-        self._runs = {run.key: run for run in runs}
-        self._store = store
+        self._left = {run.key: run for run in pending}
+        self._total = n_done + len(pending)
+        self._forecast = forecast
         self._jobs = jobs
         self._console = console
-        self._data_home = data_home
+        self._began = time.monotonic()
+        self._bar = RunsBar(self.line, store, console)
         self._stop = threading.Event()
-        self._seen: dict[str, float] = {}
 
     def __enter__(self) -> Self:
-        from rich.live import Live
-
-        records = self._store.records(self._runs.values())
-        done = [record for record in records if record["status"] == DONE]
-        self._forecast = Forecast(done, self._data_home)
-        self._known = {record["key"] for record in done}
-        # What failed at an earlier start is tried again: its record counts from the next one on.
-        self._tried = {record["key"]: record["started"] for record in records}
         self._began = time.monotonic()
-        self._live = Live(console=self._console, refresh_per_second=2, transient=True)
-        self._live.start()
-        self._thread = threading.Thread(target=self._watch, daemon=True)
-        self._thread.start()
+        if self._console.is_terminal:
+            done = self._total - len(self._left)
+            self._task = self._bar.add_task("runs", total=self._total, completed=done)
+            self._bar.start()
+        else:
+            self._thread = threading.Thread(target=self._log, daemon=True)
+            self._thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop.set()
-        self._thread.join()
-        self._live.stop()
+        if self._console.is_terminal:
+            self._bar.stop()
+        else:
+            self._thread.join()
 
-    def _watch(self) -> None:
-        announced = time.monotonic()
-        while not self._stop.wait(0.5):
-            self._learn()
-            if self._console.is_terminal:
-                self._live.update(self._screen())
-            elif time.monotonic() - announced > 30:  # a log file gets a line now and then
-                announced = time.monotonic()
-                self._console.print(self._line(), highlight=False)
+    def finished(self, record: Record) -> None:
+        """Count a run that has just finished, and learn from it."""
+        self._forecast.learn(record)
+        self._left.pop(record["key"], None)
+        if self._console.is_terminal:
+            self._bar.update(self._task, completed=self._total - len(self._left))
 
-    def _learn(self) -> None:
-        for key in self._store.recorded() - self._known:
-            record = self._store.read(key) if key in self._runs else None
-            if record and record["started"] != self._tried.get(key):
-                self._forecast.learn(record)
-                self._known.add(key)
+    def line(self) -> str:
+        """Return in words how many runs are done, and how long it took and will take."""
+        left = sum(self._forecast(run) for run in list(self._left.values())) / self._jobs
+        so_far = clock(time.monotonic() - self._began)
+        done = self._total - len(self._left)
+        return f"{done} of {self._total} runs, {so_far} so far, about {clock(left)} left"
 
-    def _line(self) -> str:
-        left = sum(self._forecast(run) for key, run in self._runs.items() if key not in self._known)
-        so_far, to_go = clock(time.monotonic() - self._began), clock(left / self._jobs)
-        return f"{len(self._known)} of {len(self._runs)} runs, {so_far} so far, about {to_go} left"
-
-    def _screen(self) -> Any:
-        from rich.console import Group
-        from rich.padding import Padding
-        from rich.progress_bar import ProgressBar
-        from rich.text import Text
-
-        now = time.monotonic()
-        under_way = self._store.under_way()
-        self._seen = {key: self._seen.get(key, now) for key in under_way}
-        lines = [f"  {clock(now - self._seen[key]):>8}  {mark.words}" for key, mark in under_way.items()]
-        bar = ProgressBar(total=len(self._runs), completed=len(self._known), width=60)
-        return Group(
-            Text(self._line(), style="bold"), Padding(bar, (0, 2)), Text("\n".join(lines), style="dim")
-        )
+    def _log(self) -> None:
+        while not self._stop.wait(LOG_PAUSE):
+            self._console.print(self.line(), highlight=False)
 
 
 def clock(seconds: float) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -60,9 +60,10 @@ def sole_use(folder: Path) -> Iterator[None]:
 
 
 class Mark(NamedTuple):
-    """A run that is under way: in which process, and the run in words."""
+    """A run that is under way: in which process, since when (seconds of the epoch), and in words."""
 
     process: int
+    began: float
     words: str
 
 
@@ -70,6 +71,7 @@ class Store:
     """Results by key, and marks of the runs that are under way."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         self.results = folder / "runs"
         self.marks = folder / "running"
         self.results.mkdir(parents=True, exist_ok=True)
@@ -77,27 +79,23 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Keep a record, in place of an earlier one of the same run."""
-        write_atomically(self.results / f"{record['key']}.json", json.dumps(record).encode())
+        write_atomically(self._path(record["key"]), json.dumps(record).encode())
 
     def read(self, key: str) -> Record | None:
         """Return the record of a run, if there is one."""
-        path = self.results / f"{key}.json"
+        path = self._path(key)
         return json.loads(path.read_bytes()) if path.is_file() else None
 
-    def recorded(self) -> set[str]:
-        """Return the keys of all runs with a record."""
-        names = os.listdir(self.results)
-        return {name.removesuffix(".json") for name in names if name.endswith(".json")}
+    def stamp(self, key: str) -> tuple[int, int] | None:
+        """Return what changes whenever a record is saved; None without a record."""
+        try:
+            status = self._path(key).stat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
-    def records(self, runs: Iterable[Run]) -> list[Record]:
-        """Return the records of these runs, with what each of them feeds."""
-        known = ((run, self.read(run.key)) for run in runs)
-        return [record | {"feeds": run.feeds} for run, record in known if record is not None]
-
-    def pending(self, runs: Sequence[Run]) -> list[Run]:
-        """Return the runs without a result; one that failed has none."""
-        done = {record["key"] for record in self.records(runs) if record["status"] == DONE}
-        return [run for run in runs if run.key not in done]
+    def _path(self, key: str) -> Path:
+        return self.results / f"{key}.json"
 
     def begin(self, run: Run) -> None:
         """Mark a run as under way in this process."""
@@ -113,9 +111,9 @@ class Store:
         for path in self.marks.iterdir():
             try:
                 process, words = path.read_text().split(" ", 1)
+                found[path.name] = Mark(int(process), path.stat().st_mtime, words)
             except (FileNotFoundError, ValueError):  # it has just ended, or is being written
                 continue
-            found[path.name] = Mark(int(process), words)
         return found
 
     def forget_marks(self) -> None:

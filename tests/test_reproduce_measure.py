@@ -1,21 +1,28 @@
-"""Neighbourhoods against the classes: by their definition, and against what the paper prints."""
+"""One run measured: its record, work shared with other runs, and neighbourhoods against the classes."""
 
 from __future__ import annotations
 
+import json
 import os
+import tomllib
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
+import moons_plan
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
 from smrmf import datasets
-from smrmf_reproduce.report.paper import TWELVE_SETS, load_printed
+from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
+from smrmf_reproduce.run.measure import Worker, failed, load_points
 from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
+from smrmf_reproduce.run.plan import Plan
 
 FOLDER = Path(os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data")
+RUNS = Plan(tomllib.loads(moons_plan.PLAN)).select(["RMNMF"])
 DENSE = [name for name in TWELVE_SETS if name != "20-news"]
 
 
@@ -66,7 +73,7 @@ def test_learned_neighborhoods_are_the_largest_positive_entries_of_rows_without_
 def test_before_selection_the_papers_table_is_reproduced(name):
     """Paper note 29: data, cleaning and kernel are the paper's."""
     X, y = datasets.load(name, data_home=FOLDER, download=False)
-    printed = load_printed()
+    printed = Paper.of(Plan.read())
     for quantity, value in kernel_neighborhoods(X, y, "squared-distance").items():
         expected = printed.value("violation", name, f"before {quantity}")
         if expected is None:
@@ -74,3 +81,61 @@ def test_before_selection_the_papers_table_is_reproduced(name):
         else:
             tolerance = 0.02 if quantity.startswith("sim") else 0.01
             assert value == pytest.approx(expected, abs=tolerance + 1e-12)
+
+
+def test_a_record_says_all_that_is_needed_to_judge_it():
+    run = RUNS[0]
+    record = Worker().measure(run)
+    assert record["status"] == "done"
+    assert record.keys() == failed(run, "").keys()
+    assert (record["n_samples"], record["n_features"], record["n_classes"]) == (500, 2, 2)
+    assert record["seconds"] >= record["spent"] > 0
+    assert record["peak_memory"] > 50
+    assert len(record["history"]) == record["n_iter"]
+    assert record["objective"] == pytest.approx(record["history"][-1], rel=1e-5)
+    assert record["nmi_max"] <= record["nmi_arithmetic"] + 1e-12
+    assert {"python", "smrmf", "numpy", "scipy", "scikit-learn"} <= record["versions"].keys()
+    assert len(record["picture"]["points"]) == len(record["picture"]["labels"]) == 500
+    json.dumps(record)
+
+
+def test_shared_work_is_counted_in_full_and_changes_nothing():
+    first, second = RUNS[:2]
+    alone = Worker().measure(second)
+    assert alone["seconds"] == alone["spent"]
+    worker = Worker()
+    worker.measure(first)
+    sharing = worker.measure(second)
+    assert sharing["seconds"] > sharing["spent"]
+    for name in moons_plan.RESULTS:
+        assert sharing[name] == alone[name]
+
+
+def test_a_new_data_set_takes_nothing_over_from_the_last_one():
+    run = RUNS[0]
+    elsewhere = replace(run, data="10d-moons")
+    worker = Worker()
+    first = worker.measure(run)
+    worker.measure(elsewhere)
+    again = worker.measure(run)
+    assert again["seconds"] == again["spent"]  # nothing was shared
+    assert all(again[name] == first[name] for name in moons_plan.RESULTS)
+
+
+def test_only_what_the_plan_asks_for_is_recorded():
+    run = replace(RUNS[0], record=frozenset())
+    record = Worker().measure(run)
+    assert record["status"] == "done"
+    assert record["history"] is record["picture"] is record["neighborhoods"] is None
+
+
+@pytest.mark.parametrize(("data", "bandwidth"), [("2d-moons", "distance"), ("sonar", "squared-distance")])
+def test_a_measurement_is_of_the_data_themselves(data, bandwidth):
+    if data == "sonar" and not FOLDER.is_dir():
+        pytest.skip("the paper's data sets are not at hand")
+    (run,) = Plan.read().select(["neighborhoods"], [data])
+    record = Worker(str(FOLDER)).measure(run)
+    X, y = load_points(data, str(FOLDER))
+    assert record["status"] == "done"
+    assert record["neighborhoods"] == kernel_neighborhoods(X, y, bandwidth)
+    assert record["accuracy"] is None
