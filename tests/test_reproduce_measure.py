@@ -111,13 +111,11 @@ def test_shared_work_is_counted_in_full_and_changes_nothing():
         assert sharing[name] == alone[name]
 
 
-def test_a_new_data_set_takes_nothing_over_from_the_last_one():
+def test_a_worker_keeps_the_points_of_one_data_set_at_a_time():
     run = RUNS[0]
-    elsewhere = replace(run, data="10d-moons")
     worker = Worker()
-    first = worker.measure(run)
-    worker.measure(elsewhere)
-    again = worker.measure(run)
+    first, elsewhere, again = (worker.measure(r) for r in (run, replace(run, data="10d-moons"), run))
+    assert [record["n_features"] for record in (first, elsewhere, again)] == [2, 10, 2]
     assert again["seconds"] == again["spent"]  # nothing was shared
     assert all(again[name] == first[name] for name in moons_plan.RESULTS)
 

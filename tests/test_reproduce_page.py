@@ -146,3 +146,15 @@ def test_killed_report_leaves_the_old_page(tmp_path, monkeypatch):
         write_report(results([record("wave", "SMRMF")]), PROVENANCE, tmp_path)
     assert (tmp_path / "index.html").read_bytes() == old
     assert not (tmp_path / "tables").exists()
+
+
+def test_only_the_exemplars_of_the_papers_own_method_are_ringed(tmp_path):
+    """The baseline ranks its points as well, but selects none."""
+    runs = [run for run in every_experiment() if run["data"] == "2d-moons"]
+    for run in runs:
+        if run["picture"]:
+            run["picture"]["exemplars"] = [0, 1, 2]
+    write_report(results(runs), PROVENANCE, tmp_path)
+    text = (tmp_path / "figures" / "moons_manifold.svg").read_text(encoding="utf-8")
+    assert re.findall(r">(\w+): \d+ edges, 3 exemplars ringed<", text) == ["SMRMF"]
+    assert re.findall(r">(\w+): \d+ edges<", text) == ["RMNMF"]

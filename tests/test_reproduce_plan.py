@@ -113,6 +113,14 @@ def test_a_method_without_the_choice_in_which_readings_differ_has_one_run_for_al
     assert [run.experiments for run in plan.runs] == [{"E": ("main", "other")}]
 
 
+def test_a_run_records_what_any_of_its_experiments_asks_for():
+    text = "[names]\n[readings]\n[methods.A]\nestimator = 'A'\nrecord = []\n"
+    for name, record in (("E", []), ("F", ["picture"]), ("G", ["history"])):
+        text += f"[[experiments]]\nname = '{name}'\ndata = ['D']\nmethods = ['A']\nrecord = {record}\n"
+    (run,) = Plan(tomllib.loads(text)).runs
+    assert run.record == {"picture", "history"}
+
+
 def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
     assert all("neighborhoods" not in run.settings for run in runs_of(method="RMNMF", data="sonar"))
     main = [run for run in runs_of(method="SMRMF", data="sonar") if "comparison" in run.experiments]

@@ -38,7 +38,7 @@ def judge_claims(
 ) -> tuple[Claim, ...]:
     """Return every claim with its verdict on the runs behind ``tables``."""
     return tuple(
-        Claim(claim["name"], claim["statement"], *JUDGES[claim["judge"]](tables, paper, **_about(claim)))
+        Claim(claim["name"], claim["statement"], *JUDGES[claim["judge"]](tables, paper, **_arguments(claim)))
         for claim in claims
     )
 
@@ -47,18 +47,18 @@ def check_claims(paper: Paper) -> None:
     """Refuse claims that nobody here could judge, before anything runs."""
     for claim in (*paper.claims, *paper.targets):
         try:
-            about = _about(claim)
-            inspect.signature(JUDGES[claim["judge"]]).bind(None, paper, **about)
+            arguments = _arguments(claim)
+            inspect.signature(JUDGES[claim["judge"]]).bind(None, paper, **arguments)
             claim["name"], claim["statement"], paper.ours[0]
         except (KeyError, TypeError, IndexError) as error:
             raise PlanError(
                 f"The plan has a claim that cannot be judged: {dict(claim)} ({error})."
             ) from error
-        unknown = {about[role] for role in ("method", "rival") if role in about} - set(paper.columns)
+        unknown = {arguments[role] for role in ("method", "rival") if role in arguments} - set(paper.columns)
         if unknown:
             raise PlanError(f"The plan has a claim on {unknown.pop()!r}, which is none of its methods.")
 
 
-def _about(claim: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(claim: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a claim tells its judge."""
     return {name: value for name, value in claim.items() if name not in ("name", "statement", "judge")}

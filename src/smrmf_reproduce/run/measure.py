@@ -69,7 +69,7 @@ class Worker:
 
     def _points(self, name: str) -> datasets.Dataset:
         if self._loaded is None or self._loaded[0] != name:
-            self._shared = SharedWork()  # what was shared on other points is of no use on these
+            self._shared = SharedWork()  # what was shared on other points would only take room
             self._loaded = (name, load_points(name, self._data_home))
         return self._loaded[1]
 
