@@ -40,7 +40,8 @@ from smrmf.kernels.balls import L1InfBall, WeightedSum
 from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.kernels.simplex import project_simplex
 from smrmf.metrics import clustering_accuracy
-from smrmf.reproduce.printed import TWELVE_SETS, load_printed
+from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
+from smrmf_reproduce.run.plan import Plan
 
 # The plain forms are those of the tests, which are no package.
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
@@ -92,7 +93,7 @@ def warm_up() -> None:
 
 def run_table(folder: Path | None, names: list[str], methods: list[str]) -> bool:
     """Print the tables of seconds and accuracies; tell whether every cell finished."""
-    printed = load_printed()
+    printed = Paper.of(Plan.read())
     warm_up()
     print("seconds, one run at the defaults; in the second line the paper's (other hardware and settings)\n")
     print(table_line("", methods))

@@ -8,13 +8,16 @@ from itertools import product
 
 import numpy as np
 
-from smrmf.reproduce.printed import METHODS, REAL_SETS, load_printed
-from smrmf.reproduce.scores import Results
-from smrmf.reproduce.tables import BUILDERS, build_tables
+from smrmf_reproduce.report.claims import judge_claims
+from smrmf_reproduce.report.paper import REAL_SETS, Paper
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.tables import BUILDERS, build_tables
+from smrmf_reproduce.run.plan import Plan
 
-RANDOM = ("NMF", "GNMF", "DPP", "ESC-FFS")
+PLAN = Plan.read()
+PAPER = Paper.of(PLAN)
+
 WEIGHTS = (0.001, 0.01, 0.1, 1.0)
-READ = ("RMNMF", "AMRMF", "IPM", "SMRMF-Euc", "SMRMF-NS", "SMRMF", "f-SMRMF")
 READINGS = ("penalty=1, fill=0", "penalty=0.1, fill=0.1")
 SIZES = {
     "wave": (600, 21, 3),
@@ -34,7 +37,7 @@ FIXED_POINT = ["comparison", "readings", "no-labels", "choice-of-reading"]
 def record(data, method, accuracy=0.5, **changes):
     """One run; ``changes`` replace any field, ``status="failed"`` empties the scores.
 
-    ``feeds`` names experiments, and ``reading`` the reading in all of them.
+    ``experiments`` names some, and ``reading`` the reading in all of them.
     """
     n, d, c = SIZES.get(data, (400, 60, 5))
     run = {
@@ -42,7 +45,7 @@ def record(data, method, accuracy=0.5, **changes):
         "method": method,
         "params": {},
         "seed": 0,
-        "feeds": ["comparison"],
+        "experiments": ["comparison"],
         "reading": "main",
         "status": "done",
         "error": None,
@@ -69,8 +72,8 @@ def record(data, method, accuracy=0.5, **changes):
         run |= {"accuracy": None, "nmi_max": None, "objective": None, "neighborhoods": None, "history": None}
         run["error"] = run["error"] or "ValueError: it went wrong"
     reading = run.pop("reading")
-    run["feeds"] = dict.fromkeys(run["feeds"], (reading,))
-    identity = [run[name] for name in ("data", "method", "params", "seed", "feeds")]
+    run["experiments"] = dict.fromkeys(run["experiments"], (reading,))
+    identity = [run[name] for name in ("data", "method", "params", "seed", "experiments")]
     run["key"] = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()[:16]
     return run
 
@@ -80,27 +83,26 @@ def every_experiment(seed=0):
     rng = np.random.default_rng(seed)
     sets = [data for data in REAL_SETS if data != "ova-colon"]
     runs = []
-    for data, method in product([*sets, "gordon"], METHODS):
+    for data, method in product([*sets, "gordon"], PAPER.methods):
         runs += _comparison(rng, data, method)
-    for data, method, reading in product(sets, READ, READINGS):
+    for data, method, reading in product(sets, PLAN.names(["loop"]), READINGS):
         score = _near(rng, data, method, 0.08)
-        runs += [
-            record(data, method, score, reading=reading, feeds=["readings"], params={"manifold_weight": 0.1})
-        ]
+        params = {"manifold_weight": 0.1}
+        runs += [record(data, method, score, reading=reading, experiments=["readings"], params=params)]
     for data in sets:
         runs += _sensitivity(rng, data) + _without_labels(rng, data)
     for data in [*sets, "gordon", "2d-moons", "10d-moons"]:
         shares = {"bad_nn": _printed("violation", data, "before bad_nn") + rng.normal(0, 0.003)}
         shares["bad_nbh"] = _printed("violation", data, "before bad_nbh")
-        shares |= {q: load_printed().value("violation", data, f"before {q}") for q in ("sim_good", "sim_bad")}
+        shares |= {q: PAPER.value("violation", data, f"before {q}") for q in ("sim_good", "sim_bad")}
         runs.append(
-            record(data, "neighborhoods", None, nmi_max=None, feeds=["violation"], neighborhoods=shares)
+            record(data, "neighborhoods", None, nmi_max=None, experiments=["violation"], neighborhoods=shares)
         )
     return runs + _moons(rng)
 
 
 def _printed(table, data, quantity):
-    value = load_printed().value(table, data, quantity)
+    value = PAPER.value(table, data, quantity)
     return 0.4 if value is None else value
 
 
@@ -110,7 +112,7 @@ def _near(rng, data, method, spread=0.05):
 
 def _comparison(rng, data, method):
     runs = []
-    seeds = range(3 if method in RANDOM else 1)
+    seeds = range(3 if PLAN.method(method, data).seeds > 1 else 1)
     score = _near(rng, data, method)
     points = [{"manifold_weight": a, "selection_weight": b} for a, b in product(WEIGHTS[1:], WEIGHTS[2:])]
     if method in ("NMF", "DS3"):
@@ -126,7 +128,7 @@ def _comparison(rng, data, method):
                 here,
                 params=params,
                 seed=run_seed,
-                feeds=FIXED_POINT if fixed else ["comparison"],
+                experiments=FIXED_POINT if fixed else ["comparison"],
                 nmi_max=max(here - 0.15, 0.01),
                 seconds=float(_printed("run-time", data, method) * rng.uniform(0.05, 0.2)),
                 **extra,
@@ -141,33 +143,28 @@ def _loop(rng, method):
     history = 40 + 160 * np.exp(-steps / 25) + 25 * (1 - np.exp(-steps / 80))
     shares = {"selected": float(rng.uniform(0.05, 0.5)), "bad_nbh": float(rng.uniform(0, 0.4))}
     shares["other"] = shares["selected"] + float(rng.normal(0.07, 0.07))
-    kept = shares if method.startswith(("SMRMF", "f-")) else None
+    kept = shares if "neighborhoods" in PLAN.method(method, "").record else None
     return {"history": history.tolist(), "n_iter": n_iter, "neighborhoods": kept}
 
 
 def _sensitivity(rng, data):
     base = _near(rng, data, "SMRMF")
     runs = []
-    for feed, name, values in (
+    for experiment, name, values in (
         ("sensitivity-k", "n_neighbors", (5, 10, 15, "sqrt")),
         ("sensitivity-exemplars", "exemplars", (0.1, 0.2, 0.3, 0.4, 0.5)),
     ):
         for value in values:
             params = {"manifold_weight": 0.1, "selection_weight": 0.1, name: value}
-            runs.append(record(data, "SMRMF", base + rng.normal(0, 0.03), params=params, feeds=[feed]))
+            score = base + rng.normal(0, 0.03)
+            runs.append(record(data, "SMRMF", score, params=params, experiments=[experiment]))
     return runs
 
 
 def _without_labels(rng, data):
-    names = (
-        "SMRMF (default)",
-        "f-SMRMF (default)",
-        "RMNMF (default)",
-        "KMeans",
-        "SpectralClustering",
-        "HDBSCAN",
-    )
-    return [record(data, name, _near(rng, data, "RMNMF"), feeds=["no-labels"]) for name in names]
+    defaults = [f"{name} (default)" for name in (*PAPER.ours, PAPER.baseline)]
+    names = [*defaults, *PLAN.names(["usual"])]
+    return [record(data, name, _near(rng, data, "RMNMF"), experiments=["no-labels"]) for name in names]
 
 
 def _moons(rng):
@@ -192,16 +189,24 @@ def _moons(rng):
             "exemplars": exemplars,
         }
         shares = {"selected": 0.02, "other": 0.05, "bad_nbh": 0.0} if method == "SMRMF" else None
-        runs.append(record(data, method, right, feeds=["moons"], picture=picture, neighborhoods=shares))
+        runs.append(record(data, method, right, experiments=["moons"], picture=picture, neighborhoods=shares))
     return runs
 
 
+def results(records, **more):
+    return Results(records, PAPER, **more)
+
+
 def table(name, records):
-    return BUILDERS[name](Results(records), load_printed())
+    return BUILDERS[name](results(records))
 
 
 def tables(records):
-    return build_tables(Results(records), load_printed())
+    return build_tables(results(records))
+
+
+def judged(records, claims):
+    return judge_claims(claims, tables(records), PAPER)
 
 
 def cell(built, row, column):

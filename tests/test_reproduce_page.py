@@ -6,33 +6,31 @@ import re
 
 import numpy as np
 import pytest
-from synthetic_runs import every_experiment, record
+from synthetic_runs import PLAN, every_experiment, record, results
 
-from smrmf.reproduce import _drawing, page
-from smrmf.reproduce._drawing import inline, shorten
-from smrmf.reproduce._moons_figures import matched
-from smrmf.reproduce.page import write_report
-from smrmf.reproduce.plan import Plan
-from smrmf.reproduce.tables import BUILDERS
+from smrmf_reproduce.report import drawing, page
+from smrmf_reproduce.report.drawing import inline, shorten
+from smrmf_reproduce.report.moons_figures import matched
+from smrmf_reproduce.report.page import write_report
+from smrmf_reproduce.report.provenance import Provenance
+from smrmf_reproduce.report.tables import BUILDERS
 
-ABOUT = {
-    "command": "smrmf reproduce",
-    "versions": {"smrmf": "0.1.0"},
-    "machine": {"cpu": "a <fast> one", "memory_gb": 8},
-    "total_seconds": 4000.0,
-    "started": "2025-01-01T00:00:00",
-    "n_runs": 10,
-    "n_failed": 0,
-    "notes": ["A note."],
-}
+PROVENANCE = Provenance(
+    versions={"smrmf": "0.1.0"},
+    machine={"cpu": "a <fast> one", "memory_gb": 8},
+    total_seconds=4000.0,
+    started="2025-01-01T00:00:00",
+    n_runs=10,
+    notes=["A note."],
+)
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _coarse_pictures():
     """Draw PNG files with few dots: their content is not looked at here."""
-    fine, _drawing.DPI = _drawing.DPI, 40
+    fine, drawing.DPI = drawing.DPI, 40
     yield
-    _drawing.DPI = fine
+    drawing.DPI = fine
 
 
 def test_labels_are_matched_to_classes_as_the_accuracy_does():
@@ -61,7 +59,7 @@ def full_report(tmp_path_factory):
     folder = tmp_path_factory.mktemp("report")
     runs = every_experiment()
     runs.append(record("musk1", "APMF", params={"w": 9}, status="failed", error="MemoryError: <no> room"))
-    write_report(runs, folder, ABOUT)
+    write_report(results(runs), PROVENANCE, folder)
     return folder
 
 
@@ -108,7 +106,7 @@ def test_files_do_not_depend_on_the_order_of_the_runs(tmp_path):
     runs = [r for r in every_experiment() if r["data"] in ("wave", "2d-moons") and r["method"] in kept]
     shuffled = [runs[i] for i in np.random.default_rng(0).permutation(len(runs))]
     for name, given in (("a", runs), ("b", shuffled)):
-        write_report(given, tmp_path / name, ABOUT)
+        write_report(results(given), PROVENANCE, tmp_path / name)
     files = [p.relative_to(tmp_path / "a") for p in (tmp_path / "a").rglob("*") if p.is_file()]
     assert files
     for file in files:
@@ -116,28 +114,28 @@ def test_files_do_not_depend_on_the_order_of_the_runs(tmp_path):
 
 
 def test_report_without_any_run(tmp_path):
-    text = write_report([], tmp_path, {}).read_text(encoding="utf-8")
+    text = write_report(results([]), Provenance(), tmp_path).read_text(encoding="utf-8")
     assert "no cell to compare with the paper yet" in text
     assert "11 not tested" in text
     assert not (tmp_path / "figures").exists()
 
 
 def test_report_says_what_is_still_to_come(tmp_path):
-    planned = Plan.read().runs(methods=["NMF"], data=["wave"])
-    text = write_report([], tmp_path, {}, planned=planned).read_text(encoding="utf-8")
+    planned = PLAN.select(methods=["NMF"], data=["wave"])
+    text = write_report(results([], planned=planned), Provenance(), tmp_path).read_text(encoding="utf-8")
     assert "30 planned runs have no result yet" in text
 
 
 def test_report_replaces_the_old_one_and_removes_what_it_no_longer_has(tmp_path):
-    write_report([record("wave", "SMRMF")], tmp_path, ABOUT)
+    write_report(results([record("wave", "SMRMF")]), PROVENANCE, tmp_path)
     (tmp_path / "tables" / "mine.csv").write_text("kept")
     assert (tmp_path / "tables" / "acc.csv").exists()
-    write_report([], tmp_path, ABOUT)
+    write_report(results([]), PROVENANCE, tmp_path)
     assert [path.name for path in (tmp_path / "tables").iterdir()] == ["mine.csv"]
 
 
 def test_killed_report_leaves_the_old_page(tmp_path, monkeypatch):
-    write_report([], tmp_path, ABOUT)
+    write_report(results([]), PROVENANCE, tmp_path)
     old = (tmp_path / "index.html").read_bytes()
 
     def interrupted(report):
@@ -145,6 +143,18 @@ def test_killed_report_leaves_the_old_page(tmp_path, monkeypatch):
 
     monkeypatch.setattr(page, "to_html", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        write_report([record("wave", "SMRMF")], tmp_path, ABOUT)
+        write_report(results([record("wave", "SMRMF")]), PROVENANCE, tmp_path)
     assert (tmp_path / "index.html").read_bytes() == old
     assert not (tmp_path / "tables").exists()
+
+
+def test_only_the_exemplars_of_the_papers_own_method_are_ringed(tmp_path):
+    """The baseline ranks its points as well, but selects none."""
+    runs = [run for run in every_experiment() if run["data"] == "2d-moons"]
+    for run in runs:
+        if run["picture"]:
+            run["picture"]["exemplars"] = [0, 1, 2]
+    write_report(results(runs), PROVENANCE, tmp_path)
+    text = (tmp_path / "figures" / "moons_manifold.svg").read_text(encoding="utf-8")
+    assert re.findall(r">(\w+): \d+ edges, 3 exemplars ringed<", text) == ["SMRMF"]
+    assert re.findall(r">(\w+): \d+ edges<", text) == ["RMNMF"]

@@ -8,15 +8,25 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from smrmf import datasets
-from smrmf.reproduce.command import Choice, chosen_runs
-from smrmf.reproduce.methods import build, filled_start
-from smrmf.reproduce.plan import MAIN, Plan, PlanError
-from smrmf.reproduce.printed import METHODS, REAL_SETS
+from smrmf_reproduce.command import Request, requested_runs
+from smrmf_reproduce.report.paper import REAL_SETS
+from smrmf_reproduce.run.methods import build, filled_start, find_estimator
+from smrmf_reproduce.run.plan import MAIN, Plan, PlanError
 
-RUNS = Plan.read().runs()
+PLAN = Plan.read()
+RUNS = PLAN.runs
 METHOD = "[names]\n[readings]\n[methods.A]\n"
 EXPERIMENT = f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['A']\n"
-KEY_OF_KMEANS_ON_SONAR = "35f0d3fbbfba58f772f3"
+# The first run of some methods on some data sets.
+KEYS = {
+    ("sonar", "KMeans"): "35f0d3fbbfba58f772f3",
+    ("sonar", "SMRMF"): "084f30f84f0518588f32",
+    ("20-news", "f-SMRMF"): "191b5c77f3b6b3cdee8b",
+    ("10d-moons", "SMRMF"): "7415622d8368517c1657",
+    ("wave", "DPP"): "688a1f75815d7b84cb2f",
+    ("2d-moons", "neighborhoods"): "9def3fabe72180a5d2ef",
+    ("gordon", "APMF"): "f041d1dbdf831e67d0ac",
+}
 
 
 def runs_of(**wanted):
@@ -28,21 +38,24 @@ def grid_size(method, data):
 
 
 def comparison(method, data):
-    return [run for run in runs_of(method=method, data=data) if "comparison" in run.feeds]
+    return [run for run in runs_of(method=method, data=data) if "comparison" in run.experiments]
 
 
 def test_every_method_of_the_paper_meets_every_data_set():
-    pairs = {(run.method, run.data) for run in RUNS if "comparison" in run.feeds}
-    assert pairs >= {(method, data) for method in METHODS for data in REAL_SETS}
+    pairs = {(run.method, run.data) for run in RUNS if "comparison" in run.experiments}
+    assert pairs >= {(method, data) for method in PLAN.names(["paper"]) for data in REAL_SETS}
 
 
-def test_keys_are_unique_stable_and_free_of_what_a_run_feeds():
+def test_keys_are_unique_and_free_of_what_a_run_serves():
     assert len({run.key for run in RUNS}) == len(RUNS)
-    again = Plan.read().runs(methods=["SMRMF"], data=["sonar"])
+    again = PLAN.select(methods=["SMRMF"], data=["sonar"])
     assert {run.key for run in again} == {run.key for run in runs_of(method="SMRMF", data="sonar")}
-    # A change of the recipe of keys would orphan every result kept so far.
-    first = runs_of(method="KMeans", data="sonar")[0]
-    assert first.key == KEY_OF_KMEANS_ON_SONAR
+
+
+def test_keys_are_those_of_the_results_published_so_far():
+    """A change of the recipe of keys would orphan every result that anybody has kept."""
+    for (data, method), key in KEYS.items():
+        assert runs_of(data=data, method=method)[0].key == key
 
 
 @pytest.mark.parametrize(
@@ -77,17 +90,17 @@ def test_exceptions_hold_where_they_should_and_nowhere_else():
 
 
 def test_work_that_serves_two_experiments_is_done_once():
-    shared = [run for run in runs_of(method="SMRMF", data="sonar") if len(run.feeds) > 1]
-    feeds = {feed for run in shared for feed in run.feeds}
-    assert {"comparison", "no-labels"} <= feeds
-    untuned = [run for run in runs_of(method="RMNMF", data="sonar") if "no-labels" in run.feeds]
+    shared = [run for run in runs_of(method="SMRMF", data="sonar") if len(run.experiments) > 1]
+    served = {experiment for run in shared for experiment in run.experiments}
+    assert {"comparison", "no-labels"} <= served
+    untuned = [run for run in runs_of(method="RMNMF", data="sonar") if "no-labels" in run.experiments]
     assert [run.params for run in untuned] == [{"manifold_weight": 0.1}]
-    assert "comparison" in untuned[0].feeds
+    assert "comparison" in untuned[0].experiments
 
 
 def test_readings_vary_what_the_paper_leaves_open_and_count_the_main_one():
-    runs = [run for run in runs_of(method="RMNMF", data="sonar") if "readings" in run.feeds]
-    choices = {run.feeds["readings"]: (run.settings["penalty"], run.settings["fill"]) for run in runs}
+    runs = [run for run in runs_of(method="RMNMF", data="sonar") if "readings" in run.experiments]
+    choices = {run.experiments["readings"]: (run.settings["penalty"], run.settings["fill"]) for run in runs}
     assert (MAIN,) in choices
     assert len(set(choices.values())) == len(choices) >= 4
 
@@ -97,14 +110,24 @@ def test_a_method_without_the_choice_in_which_readings_differ_has_one_run_for_al
     method = "estimator = 'A'\nreadings = ['penalty']\n"
     experiment = "[[experiments]]\nname = 'E'\ndata = ['D']\nmethods = ['A']\nreadings = ['main', 'other']\n"
     plan = Plan(tomllib.loads(f"[names]\n[readings]\n{readings}[methods.A]\n{method}{experiment}"))
-    assert [run.feeds for run in plan.runs()] == [{"E": ("main", "other")}]
+    assert [run.experiments for run in plan.runs] == [{"E": ("main", "other")}]
+
+
+def test_a_run_records_what_any_of_its_experiments_asks_for():
+    text = "[names]\n[readings]\n[methods.A]\nestimator = 'A'\nrecord = []\n"
+    for name, record in (("E", []), ("F", ["picture"]), ("G", ["history"])):
+        text += f"[[experiments]]\nname = '{name}'\ndata = ['D']\nmethods = ['A']\nrecord = {record}\n"
+    (run,) = Plan(tomllib.loads(text)).runs
+    assert run.record == {"picture", "history"}
 
 
 def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
     assert all("neighborhoods" not in run.settings for run in runs_of(method="RMNMF", data="sonar"))
-    main = [run for run in runs_of(method="SMRMF", data="sonar") if "comparison" in run.feeds]
+    main = [run for run in runs_of(method="SMRMF", data="sonar") if "comparison" in run.experiments]
     others = [
-        run for run in runs_of(method="SMRMF", data="sonar") if MAIN not in run.feeds.get("readings", MAIN)
+        run
+        for run in runs_of(method="SMRMF", data="sonar")
+        if MAIN not in run.experiments.get("readings", MAIN)
     ]
     assert {run.settings["neighborhoods"] for run in main} == {"input"}
     assert others
@@ -112,7 +135,7 @@ def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
 
 
 def test_quick_has_the_ends_of_each_grid_on_small_sets():
-    runs = Plan.read(quick=True).runs()
+    runs = Plan.read(quick=True).runs
     assert {run.data for run in runs} == {"sonar", "ionosphere", "2d-moons", "10d-moons"}
     weights = {run.params["manifold_weight"] for run in runs if run.method == "RMNMF"}
     assert {0.001, 1.0} <= weights
@@ -121,11 +144,11 @@ def test_quick_has_the_ends_of_each_grid_on_small_sets():
 
 
 @pytest.mark.parametrize(
-    ("choice", "name"), [({"methods": ["SMURF"]}, "SMURF"), ({"data": ["iris"]}, "iris")]
+    ("request_", "name"), [({"methods": ["SMURF"]}, "SMURF"), ({"data": ["iris"]}, "iris")]
 )
-def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
+def test_names_that_do_not_exist_are_refused_with_those_that_do(request_, name):
     with pytest.raises(PlanError, match=f"{name}.*choose among") as refusal:
-        chosen_runs(Choice(**choice))
+        requested_runs(PLAN, Request(**request_))
     assert "\n" not in str(refusal.value)
 
 
@@ -139,6 +162,9 @@ def test_names_that_do_not_exist_are_refused_with_those_that_do(choice, name):
         (EXPERIMENT, "'data'"),
         (f"{EXPERIMENT}name = 'E'\ndata = ['D']\ngrid = 'shrot'", "'str'"),
         (f"experiments = []\n{METHOD}estimate = 'A'", "estimate"),
+        (f"experiments = []\n{METHOD}estimator = 'A'\nrole = 'king'", "no role 'king'"),
+        (f"experiments = []\n{METHOD}estimator = 'A'\nrecord = ['fame']", "no detail 'fame'"),
+        ("extends = 'nobody'", "no plan 'nobody'"),
     ],
 )
 def test_a_plan_that_is_none_is_refused_in_one_sentence(text, says, tmp_path):
@@ -156,26 +182,25 @@ def test_an_exception_may_name_lists(tmp_path):
     text += "[[experiments]]\nname = 'E'\nmethods = ['all']\ndata = ['sets']\n"
     path = tmp_path / "plan.toml"
     path.write_text(text)
-    runs = Plan.read(path).runs()
-    assert len(runs) == 3
-    assert Plan.read(path).exceptions(runs) == ["A on D: so."]
+    plan = Plan.read(path)
+    assert len(plan.runs) == 3
+    assert plan.exceptions(plan.runs) == ["A on D: so."]
 
 
 def test_the_page_repeats_the_exceptions_that_it_needs():
-    plan = Plan.read()
-    (sentence,) = plan.exceptions(plan.runs(data=["10d-moons"], methods=["SMRMF"]))[1:]
+    (sentence,) = PLAN.exceptions(PLAN.select(data=["10d-moons"], methods=["SMRMF"]))[1:]
     assert sentence == "SMRMF on 10d-moons: 80 % exemplars, as in the paper."
-    assert plan.exceptions(plan.runs(data=["sonar"])) == []
+    assert PLAN.exceptions(PLAN.select(data=["sonar"])) == []
 
 
 def test_the_command_on_the_page_names_no_folder(tmp_path):
-    choice = Choice(methods=["SMRMF"], data=["sonar", "wave"], output=tmp_path, data_home=str(tmp_path))
-    assert choice.command == "smrmf reproduce --only SMRMF --data sonar,wave"
+    request = Request(methods=["SMRMF"], data=["sonar", "wave"], output=tmp_path, data_home=str(tmp_path))
+    assert request.command == "smrmf reproduce --only SMRMF --data sonar,wave"
 
 
 def test_every_method_can_be_built_from_its_settings():
     X, _ = datasets.make_moons_paper()
-    for method in dict.fromkeys(run.method for run in RUNS if run.estimator != "neighborhoods"):
+    for method in dict.fromkeys(run.method for run in RUNS if not run.is_measurement):
         run = runs_of(method=method, data="sonar")[-1]
         model = build(run, X, 2)
         params = model.get_params()
@@ -206,3 +231,40 @@ def test_the_filled_start_differs_from_the_plain_one_only_where_that_is_zero():
     assert (filled[plain < 1e-10] == 0.1).all()
     assert (filled[plain >= 1e-10] == plain[plain >= 1e-10]).all()
     assert (plain < 1e-10).any()
+
+
+def test_what_is_recorded_stands_in_the_plan():
+    recorded = {run.method: run.record for run in runs_of(data="sonar")}
+    assert recorded["SMRMF-NS"] == {"history", "neighborhoods"}
+    assert recorded["RMNMF"] == {"history"}
+    assert {run.record for run in runs_of(data="2d-moons", method="RMNMF")} == {
+        frozenset({"history", "picture"})
+    }
+    (measured,) = (run for run in runs_of(data="sonar") if run.is_measurement)
+    assert measured.record == set()
+
+
+def test_a_role_names_its_methods_and_the_order_of_the_plan_is_that_of_the_columns():
+    assert PLAN.names(["ours"]) == ["SMRMF", "f-SMRMF"]
+    assert PLAN.names(["paper"]) == PLAN.method_names()[:14]
+    assert requested_runs(PLAN, Request(methods=["ours"])) == PLAN.select(["SMRMF", "f-SMRMF"])
+
+
+def test_a_plan_may_add_to_the_papers(tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        "extends = 'smrmf'\n[methods.Mine]\nestimator = 'sklearn.cluster:Birch'\n"
+        "[[experiments]]\nname = 'comparison'\ndata = ['sonar']\nmethods = ['Mine']\n"
+    )
+    plan = Plan.read(path)
+    (mine,) = plan.select(methods=["Mine"])
+    assert (mine.data, dict(mine.experiments)) == ("sonar", {"comparison": (MAIN,)})
+    assert {run.key for run in plan.runs} == {run.key for run in RUNS} | {mine.key}
+    assert plan.names(["paper"]) == PLAN.names(["paper"])
+
+
+def test_an_estimator_of_any_package_is_found_by_its_address():
+    assert find_estimator("sklearn.mixture:GaussianMixture").__name__ == "GaussianMixture"
+    for name in ("sklearn.cluster:Nobody", "no_such_package:Birch"):
+        with pytest.raises(PlanError, match=f"'{name}' cannot be imported"):
+            find_estimator(name)

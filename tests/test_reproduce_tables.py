@@ -4,24 +4,34 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
 from itertools import product
 from statistics import fmean, stdev
 
 import pytest
-from synthetic_runs import cell, record, table
+from synthetic_runs import PAPER, PLAN, cell, record, results, table
 
-from smrmf.reproduce.cells import Cell, Row, Table, best_column, number, printed_number, to_csv, to_markdown
-from smrmf.reproduce.content import closeness
-from smrmf.reproduce.failures import failed_runs, missing_cells
-from smrmf.reproduce.page import tint
-from smrmf.reproduce.plan import Plan
-from smrmf.reproduce.printed import METHODS, REAL_SETS, load_printed, papers_folder
-from smrmf.reproduce.scores import Results, best_over_grid
-from smrmf.reproduce.tables import build_tables
+from smrmf_reproduce.report.failures import failed_runs, missing_cells
+from smrmf_reproduce.report.outline import closeness
+from smrmf_reproduce.report.page import cell_classes
+from smrmf_reproduce.report.paper import REAL_SETS
+from smrmf_reproduce.report.results import Results, best_over_grid
+from smrmf_reproduce.report.table import (
+    Cell,
+    Table,
+    TableRow,
+    best_column,
+    in_words,
+    number,
+    printed_number,
+    to_csv,
+    to_markdown,
+)
+from smrmf_reproduce.report.tables import build_tables
 
 
 def test_printed_values_are_those_of_the_paper():
-    printed = load_printed()
+    printed = PAPER
     assert printed.value("acc", "wave", "SMRMF") == 0.85
     assert printed.cell("acc", "musk1", "NMF").std == 1e-15
     assert printed.value("nmi", "ova-colon", "f-SMRMF") == 0.60
@@ -31,14 +41,13 @@ def test_printed_values_are_those_of_the_paper():
     assert printed.value("violation", "orl", "before sim_good") is None
     assert printed.value("datasets", "musk1", "n_dimensions") == 168
     assert printed.average("acc", "f-SMRMF") == 0.65
-    assert (papers_folder() / "smrmf_tables.csv").is_file()
 
 
 @pytest.mark.parametrize(("name", "rounding"), [("acc", 0.011), ("nmi", 0.011), ("run-time", 0.011)])
 def test_printed_averages_follow_from_the_cells_but_one(name, rounding):
-    printed = load_printed()
+    printed = PAPER
     off = []
-    for method in METHODS:
+    for method in PAPER.methods:
         values = [printed.value(name, data, method) for data in REAL_SETS]
         if abs(fmean(v for v in values if v is not None) - printed.average(name, method)) > rounding:
             off.append(method)
@@ -81,20 +90,20 @@ def test_failed_and_missing_cells_are_marked():
 
 
 def test_a_part_of_a_grid_has_no_best_point():
-    planned = Plan.read().runs(methods=["RMNMF"], data=["wave"])
-    feeds = ["comparison"]
-    runs = [record("wave", "RMNMF", 0.7, params={"w": w}, feeds=feeds) for w in range(4)]
-    whole, part = Results(runs, planned), Results(runs[:3], planned)
+    planned = PLAN.select(methods=["RMNMF"], data=["wave"])
+    serves = ["comparison"]
+    runs = [record("wave", "RMNMF", 0.7, params={"w": w}, experiments=serves) for w in range(4)]
+    whole, part = results(runs, planned=planned), results(runs[:3], planned=planned)
     assert whole.best("comparison", "wave", "RMNMF").value == 0.7
     assert whole.best("comparison", "wave", "RMNMF").note == ""
     assert part.best("comparison", "wave", "RMNMF").value is None
     assert part.best("comparison", "wave", "RMNMF").note == "1 of 4 runs to do"
     assert part.average("comparison", "wave", "RMNMF", "seconds").value is None
-    assert Results([], planned).best("comparison", "wave", "RMNMF").note == "missing"
+    assert results([], planned=planned).best("comparison", "wave", "RMNMF").note == "missing"
 
 
 def test_a_set_that_could_not_be_loaded_is_told_from_one_that_was_not_run():
-    built = build_tables(Results([], absent=["orl"]), load_printed())["acc"]
+    built = build_tables(results([], absent=["orl"]))["acc"]
     notes = {row.name: row.note for row in built.rows}
     assert (notes["ORL"], notes["Wave"]) == ("file not present", "not run")
 
@@ -112,13 +121,13 @@ def test_averages_over_sets_in_both_and_over_common_sets():
     assert (common.ours, common.paper) == (0.6, 0.85)
     assert cell(built, "average, 1 common set", "NMF") == Cell()
     bold = {row.name: best_column(built, row) for row in built.rows}
-    assert bold["average, 1 common set"] == METHODS.index("SMRMF")
+    assert bold["average, 1 common set"] == PAPER.columns.index("SMRMF")
     assert bold["average, sets in both"] is None  # three sets against one
 
 
 def test_gordon_stands_apart_and_ova_colon_is_not_present():
     runs = [record("wave", "SMRMF", 0.8), record("gordon", "SMRMF", 0.1)]
-    built = build_tables(Results(runs, absent=["ova-colon"]), load_printed())["acc"]
+    built = build_tables(results(runs, absent=["ova-colon"]))["acc"]
     assert [row.name for row in built.rows][-1] == "gordon"
     assert "gordon" not in built.column("SMRMF")
     assert cell(built, "average, sets in both", "SMRMF").ours == 0.8
@@ -133,17 +142,17 @@ def test_run_time_is_the_mean_over_grid_and_seeds():
     built = table("run_time", runs)
     assert cell(built, "Wave", "NMF").ours == 2.0
     assert cell(built, "average as printed", "SMRMF-NS").paper == 148.45
-    assert not built.tint
+    assert not built.colored
 
 
 def test_violation_and_mismatch_come_from_the_best_run():
     before = {"bad_nn": 0.3, "bad_nbh": 0.2, "sim_good": 0.1, "sim_bad": None}
-    runs = [record("wave", "neighborhoods", None, feeds=["violation"], neighborhoods=before)]
+    runs = [record("wave", "neighborhoods", None, experiments=["violation"], neighborhoods=before)]
     for weight, accuracy in ((1, 0.5), (2, 0.8)):
         found = {"selected": 0.1 * weight, "other": 0.5, "bad_nbh": 0.01 * weight}
         runs.append(record("wave", "SMRMF", accuracy, params={"w": weight}, neighborhoods=found))
     found = {"selected": 0.0, "other": 0.1, "bad_nbh": 0.0}
-    runs.append(record("2d-moons", "SMRMF", 0.9, feeds=["moons"], neighborhoods=found))
+    runs.append(record("2d-moons", "SMRMF", 0.9, experiments=["moons"], neighborhoods=found))
     violation = table("violation", runs)
     assert cell(violation, "Wave", "before: bad neighbours") == Cell(0.3, 0.27)
     assert cell(violation, "Wave", "before: similarity, bad") == Cell(None, 0.01)
@@ -156,10 +165,10 @@ def test_violation_and_mismatch_come_from_the_best_run():
 
 def test_readings_show_lowest_and_highest_with_the_published_one_among_them():
     both = ["comparison", "readings"]
-    runs = [record("wave", "RMNMF", a, params={"w": w}, feeds=both) for w, a in ((1, 0.60), (2, 0.65))]
+    runs = [record("wave", "RMNMF", a, params={"w": w}, experiments=both) for w, a in ((1, 0.60), (2, 0.65))]
     runs += [record("wave", "RMNMF", 0.9, params={"w": 3})]  # not on the short grid of the readings
-    runs += [record("wave", "RMNMF", 0.5, reading="other", feeds=["readings"])]
-    runs += [record("wave", "NMF", 0.5, feeds=["comparison", "readings"])]
+    runs += [record("wave", "RMNMF", 0.5, reading="other", experiments=["readings"])]
+    runs += [record("wave", "NMF", 0.5, experiments=["comparison", "readings"])]
     built = table("readings_acc", runs)
     assert built.columns == ("RMNMF",)
     found = cell(built, "Wave", "RMNMF")
@@ -169,10 +178,10 @@ def test_readings_show_lowest_and_highest_with_the_published_one_among_them():
 
 
 def test_the_choice_of_a_reading_shows_each_with_its_mean_over_all_sets_and_methods():
-    feeds = ["choice-of-reading"]
-    runs = [record(data, "SMRMF", 0.6, feeds=feeds) for data in ("wave", "sonar")]
-    runs += [record(data, "f-SMRMF", 0.7, feeds=feeds) for data in ("wave", "sonar")]
-    runs += [record("wave", method, 0.8, feeds=feeds, reading="other") for method in ("SMRMF", "f-SMRMF")]
+    serves = ["choice-of-reading"]
+    runs = [record(data, "SMRMF", 0.6, experiments=serves) for data in ("wave", "sonar")]
+    runs += [record(data, "f-SMRMF", 0.7, experiments=serves) for data in ("wave", "sonar")]
+    runs += [record("wave", m, 0.8, experiments=serves, reading="other") for m in ("SMRMF", "f-SMRMF")]
     built = table("choice_of_reading", runs)
     assert built.columns == ("Wave", "Sonar", "mean")
     assert [row.name for row in built.rows][-2:] == ["both, main", "both, other"]
@@ -184,9 +193,9 @@ def test_the_choice_of_a_reading_shows_each_with_its_mean_over_all_sets_and_meth
 
 
 def test_no_labels_averages_only_sets_every_method_finished():
-    runs = [record(data, "KMeans", 0.6, feeds=["no-labels"]) for data in ("wave", "sonar")]
-    runs += [record("wave", "SMRMF (default)", 0.7, feeds=["no-labels"])]
-    runs += [record("sonar", "SMRMF (default)", feeds=["no-labels"], status="failed")]
+    runs = [record(data, "KMeans", 0.6, experiments=["no-labels"]) for data in ("wave", "sonar")]
+    runs += [record("wave", "SMRMF (default)", 0.7, experiments=["no-labels"])]
+    runs += [record("sonar", "SMRMF (default)", experiments=["no-labels"], status="failed")]
     built = table("no_labels", runs)
     assert [row.name for row in built.rows] == ["SMRMF (default)", "KMeans"]
     assert cell(built, "KMeans", "mean ACC").ours == 0.6
@@ -196,7 +205,7 @@ def test_no_labels_averages_only_sets_every_method_finished():
 
 def test_sensitivity_and_convergence_tables():
     runs = [
-        record("wave", "SMRMF", 0.5 + 0.01 * i, feeds=["sensitivity-k"], params={"n_neighbors": k})
+        record("wave", "SMRMF", 0.5 + 0.01 * i, experiments=["sensitivity-k"], params={"n_neighbors": k})
         for i, k in enumerate((5, 10, "sqrt"))
     ]
     runs += [record("wave", "SMRMF", 0.8, n_iter=77, converged=False)]
@@ -213,7 +222,7 @@ def test_csv_keeps_every_cell():
         Cell(0.123456, 0.12, std=0.01, paper_std=1e-15, low=0.1, high=0.2),
         Cell(paper=0.5, note="missing"),
     )
-    built = Table("acc", "t", "n", ("a", "b"), (Row("x, y", cells), Row("avg", cells, "average")))
+    built = Table("acc", "t", "n", ("a", "b"), (TableRow("x, y", cells), TableRow("avg", cells, "average")))
     rows = list(csv.DictReader(io.StringIO(to_csv(built))))
     assert len(rows) == 4
     first, second = rows[:2]
@@ -228,21 +237,22 @@ def test_numbers_as_shown():
     assert number(None, 2) == "\N{EN DASH}"
     assert printed_number(0.7, 2) == "0.70"
     assert printed_number(0.002, 2) == "0.002"
-    built = Table("t", "t", "n", ("a", "b"), (Row("x", (Cell(0.5, 0.6), Cell(0.7, note="why"))),), best=True)
+    assert [in_words(n) for n in (2, 12, 13)] == ["two", "twelve", "13"]
+    row = TableRow("x", (Cell(0.5, 0.6), Cell(0.7, note="why")))
+    built = Table("t", "t", "n", ("a", "b"), (row,), best=True)
     assert "| x | 0.500 / 0.60 | **0.700** (why) |" in to_markdown(built)
 
 
-def test_tint_follows_the_difference_as_shown():
+def test_the_colour_of_a_cell_follows_the_difference_as_shown():
     built = Table("t", "t", "n", ("a",), ())
-    row = Row("x", ())
-    shown = [tint(built, row, Cell(0.5 + gap, 0.5)) for gap in (0.0, 0.03, 0.034, 0.04, 0.1, -0.1, -0.3)]
+    shown = [cell_classes(built, Cell(0.5 + gap, 0.5)) for gap in (0.0, 0.03, 0.034, 0.04, 0.1, -0.1, -0.3)]
     assert shown == ["", "", "", "above1", "above2", "below2", "below3"]
-    assert tint(built, row, Cell(note="missing")) == "lost"
+    assert cell_classes(built, Cell(note="missing")) == "lost"
 
 
 def test_closeness_counts_the_edges():
-    row = Row("x", tuple(Cell(0.5 + gap, 0.5) for gap in (0.03, -0.03, 0.04, -0.04)))
-    text = closeness(Table("acc", "t", "n", ("SMRMF", "f-SMRMF", "c", "d"), (row,)), "ACC")
+    row = TableRow("x", tuple(Cell(0.5 + gap, 0.5) for gap in (0.03, -0.03, 0.04, -0.04)))
+    text = closeness(Table("acc", "t", "n", ("a", "b", "c", "d"), (row,)), "ACC", ["a"])
     assert "4 cells that both have, 2 within 0.03 of the paper, 1 higher than that, 1 lower; 2 at or" in text
 
 
@@ -252,10 +262,24 @@ def test_failures_and_missing_are_listed():
         for w in (1, 2)
     ]
     runs += [record("wave", "APMF", 0.5, params={"w": 3})]
-    results = Results(runs, absent=["ova-colon"])
-    (failure,) = failed_runs(results)
+    found = results(runs, absent=["ova-colon"])
+    (failure,) = failed_runs(found)
     assert (failure.n_failed, failure.n_runs, failure.error) == (2, 3, "MemoryError: big")
-    missing = {m.data: m for m in missing_cells(results)}
+    missing = {m.data: m for m in missing_cells(found)}
     assert "NMF" in missing["Wave"].methods
     assert missing["OVA_Colon"].reason == "file not present"
     assert missing["Sonar"].reason == "not run"
+
+
+def test_a_method_of_ones_own_has_a_column_and_takes_nothing_from_the_papers_averages():
+    columns = (*PAPER.columns, "Mine")
+    paper = replace(PAPER, columns=columns, order=(*PAPER.order, "Mine"))
+    runs = [record(data, "SMRMF", 0.6) for data in ("wave", "sonar")]
+    runs += [record(data, "Mine", 0.7) for data in ("wave", "sonar", "orl")]
+    built = build_tables(Results(runs, paper))["acc"]
+    assert built.columns == columns
+    assert cell(built, "ORL", "Mine") == Cell(0.7)
+    assert cell(built, "average, sets in both", "Mine") == Cell()
+    common = {name: cell(built, "average, 2 common sets", name) for name in ("SMRMF", "Mine")}
+    assert common["SMRMF"].ours == pytest.approx(0.6)
+    assert common["Mine"] == Cell(pytest.approx(0.7), note="2 sets")

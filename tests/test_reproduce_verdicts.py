@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from scipy.stats import wilcoxon
-from synthetic_runs import record, tables
+from synthetic_runs import PAPER, judged, record
 
-from smrmf.reproduce.cells import Cell
-from smrmf.reproduce.claims import judge_claims
-from smrmf.reproduce.printed import METHODS, TWELVE_SETS, load_printed
-from smrmf.reproduce.targets import DENSE_SETS, agrees, judge_targets
-from smrmf.reproduce.verdicts import (
+from smrmf_reproduce.report.claims import check_claims
+from smrmf_reproduce.report.paper import TWELVE_SETS
+from smrmf_reproduce.report.table import Cell
+from smrmf_reproduce.report.targets import DENSE_SETS, agrees
+from smrmf_reproduce.report.verdicts import (
     FAILS,
     HOLDS,
     IN_PART,
@@ -22,21 +23,28 @@ from smrmf.reproduce.verdicts import (
     UNTESTED,
     all_or_some,
     best_counts,
-    comparison_text,
+    compare,
+    describe_comparison,
     majority_verdict,
     paired_test,
     speed_verdict,
 )
+from smrmf_reproduce.run.plan import PlanError
 
 
 def verdict(records, name):
-    return next(claim for claim in judge_claims(tables(records)) if claim.name == name)
+    (claim,) = judged(records, [claim for claim in PAPER.claims if claim["name"] == name])
+    return claim
+
+
+def judge_targets(records):
+    return judged(records, PAPER.targets)
 
 
 def comparison(acc=None, nmi=None, seconds=None, sets=TWELVE_SETS):
     """Runs of all methods at 0.5 on every set, with the given methods moved."""
     runs = []
-    for data, method in product(sets, METHODS):
+    for data, method in product(sets, PAPER.methods):
         a, b = 0.5 + (acc or {}).get(method, 0.0), 0.3 + (nmi or {}).get(method, 0.0)
         runs.append(record(data, method, a, nmi_max=b, seconds=(seconds or {}).get(method, 1.0)))
     return runs
@@ -97,7 +105,7 @@ def neighborhoods(selected, bad_nbh, other=0.5, sets=TWELVE_SETS):
     runs = []
     for i, data in enumerate(sets):
         before = {"bad_nn": 0.3, "bad_nbh": 0.3, "sim_good": 0.1, "sim_bad": 0.1}
-        runs.append(record(data, "neighborhoods", None, feeds=["violation"], neighborhoods=before))
+        runs.append(record(data, "neighborhoods", None, experiments=["violation"], neighborhoods=before))
         after = {"selected": selected[i], "bad_nbh": bad_nbh[i], "other": other}
         runs.append(record(data, "SMRMF", 0.5, neighborhoods=after))
     return runs
@@ -120,19 +128,19 @@ def test_purer_neighbourhoods():
 
 
 @pytest.mark.parametrize(
-    ("name", "feed", "param", "values", "wanted"),
+    ("name", "experiment", "param", "values", "wanted"),
     [
         ("sqrt-n", "sensitivity-k", "n_neighbors", (5, 10, 15, "sqrt"), 3),
         ("ten-percent", "sensitivity-exemplars", "exemplars", (0.1, 0.2, 0.3, 0.4, 0.5), 0),
     ],
 )
-def test_best_setting(name, feed, param, values, wanted):
+def test_best_setting(name, experiment, param, values, wanted):
     others = [i for i in range(len(values)) if i != wanted]
 
     def judged(winners):
         runs = [
-            record(data, "SMRMF", 0.6 if i == winner else 0.5, feeds=[feed], params={param: value})
-            for data, winner in zip(TWELVE_SETS, winners, strict=False)
+            record(data, "SMRMF", 0.5 + 0.1 * (i == best), experiments=[experiment], params={param: value})
+            for data, best in zip(TWELVE_SETS, winners, strict=False)
             for i, value in enumerate(values)
         ]
         return verdict(runs, name).verdict
@@ -161,13 +169,30 @@ def test_convergence():
 def test_moons():
     def judged(*scores):
         pairs = list(product(("2d-moons", "10d-moons"), ("RMNMF", "SMRMF")))
-        runs = [record(d, m, s, feeds=["moons"]) for (d, m), s in zip(pairs, scores, strict=False)]
+        runs = [record(d, m, s, experiments=["moons"]) for (d, m), s in zip(pairs, scores, strict=False)]
         return verdict(runs, "moons").verdict
 
     assert judged(0.5, 0.6, 0.5, 0.6) == HOLDS
     assert judged(0.5, 0.6, 0.5, 0.504) == IN_PART
     assert judged(0.5, 0.5, 0.6, 0.5) == FAILS
     assert judged(0.5, 0.6, 0.5) == UNTESTED
+
+
+@pytest.mark.parametrize(
+    ("claim", "says"),
+    [
+        ({"judge": "fortune-teller"}, "cannot be judged"),
+        ({"judge": "beats"}, "cannot be judged"),
+        ({"judge": "beats", "rival": "SMURF"}, "'SMURF'"),
+        ({"judge": "converges", "within": 10}, "cannot be judged"),
+    ],
+)
+def test_a_claim_that_nobody_can_judge_is_refused(claim, says):
+    check_claims(PAPER)
+    wrong = replace(PAPER, claims=[{"name": "c", "statement": "So.", **claim}])
+    with pytest.raises(PlanError, match=says) as refusal:
+        check_claims(wrong)
+    assert "\n" not in str(refusal.value)
 
 
 def test_small_rules():
@@ -181,7 +206,7 @@ def test_wilcoxon_handles_equal_and_few_sets():
     assert paired_test([0.0] * 12) is None
     assert paired_test([0.1] * 4) is None
     assert paired_test([0.1] * 6 + [0.0] * 6) == 2 / 2**6  # ties and zeros
-    assert "too few differences" in comparison_text("x", {"a": 0.0})
+    assert "too few differences" in describe_comparison("x", compare({"a": 0.0}))
 
 
 @pytest.mark.parametrize(("n", "tolerance"), [(5, 1e-9), (12, 1e-9), (20, 0.02)])
@@ -201,15 +226,15 @@ def before(change=(), sets=DENSE_SETS):
     for data in sets:
         found = {}
         for q in ("bad_nn", "bad_nbh", "sim_good", "sim_bad"):
-            value = load_printed().value("violation", data, f"before {q}")
+            value = PAPER.value("violation", data, f"before {q}")
             found[q] = dict(change).get((data, q), lambda v: v)(value)
-        runs.append(record(data, "neighborhoods", None, feeds=["violation"], neighborhoods=found))
+        runs.append(record(data, "neighborhoods", None, experiments=["violation"], neighborhoods=found))
     return runs
 
 
 def test_before_columns_target():
     def judged(*change, sets=DENSE_SETS):
-        return judge_targets(tables(before(change, sets)))[0]
+        return judge_targets(before(change, sets))[0]
 
     assert judged().verdict == MET
     assert judged((("wave", "bad_nn"), lambda v: v + 0.01)).verdict == MET
@@ -234,10 +259,10 @@ def test_agreement_is_on_the_printed_digits():
     [("SMRMF", 0.618, MET, MET), ("f-SMRMF", 0.627, NOT_MET, MET), ("SMRMF", 0.45, NOT_MET, NOT_MET)],
 )
 def test_mean_accuracy_targets(method, score, mean, above):
-    found = {t.name: t.verdict for t in judge_targets(tables(comparison({method: score - 0.5 + 1e-12})))}
+    found = {t.name: t.verdict for t in judge_targets(comparison({method: score - 0.5 + 1e-12}))}
     assert found[f"mean-{method}"] == mean
     assert found[f"above-rmnmf-{method}"] == above
-    lower = {t.name: t.verdict for t in judge_targets(tables(comparison({method: -0.1})))}
+    lower = {t.name: t.verdict for t in judge_targets(comparison({method: -0.1}))}
     assert lower[f"above-rmnmf-{method}"] == NOT_MET
-    partial = {t.name: t.verdict for t in judge_targets(tables(comparison(sets=TWELVE_SETS[1:])))}
+    partial = {t.name: t.verdict for t in judge_targets(comparison(sets=TWELVE_SETS[1:]))}
     assert partial[f"mean-{method}"] == partial[f"above-rmnmf-{method}"] == UNTESTED

@@ -1,0 +1,19 @@
+"""What all commands share: where they print, how they refuse, and the options they have in common."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+from rich.console import Console
+
+console = Console()
+errors = Console(stderr=True)
+DataHome = Annotated[Path | None, typer.Option(help="Folder of data sets (default: $SMRMF_DATA).")]
+
+
+def refuse(command: str, error: Exception) -> NoReturn:
+    """Say in one sentence what is wrong, and end."""
+    errors.print(f"smrmf {command}: {error}", style="red", soft_wrap=True, markup=False, highlight=False)
+    raise typer.Exit(2)

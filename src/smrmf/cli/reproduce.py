@@ -1,0 +1,68 @@
+"""``smrmf reproduce``: the paper's evaluation, run again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from smrmf.cli._shared import DataHome, console, errors, refuse
+
+
+def reproduce(
+    only: Annotated[str, typer.Option(help="Only these methods, separated by commas.")] = "",
+    data: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",
+    quick: Annotated[bool, typer.Option("--quick", help="Small sets and short grids, some minutes.")] = False,
+    list_only: Annotated[bool, typer.Option("--list", help="Show what would run, and what is done.")] = False,
+    page_only: Annotated[bool, typer.Option("--page-only", help="Only write the page so far.")] = False,
+    jobs: Annotated[int, typer.Option(min=-1, help="Processes; -1 is one per core.")] = -1,
+    output: Annotated[Path, typer.Option(help="Where results and the page go.")] = Path("reproduction"),
+    data_home: DataHome = None,
+    plan: Annotated[Path | None, typer.Option(help="Another plan than the paper's.")] = None,
+) -> None:
+    """Run the paper's whole evaluation and write a page with our numbers beside the paper's.
+
+    Stop it at any moment; started again with the same --output it goes on where it was.
+    """
+    from joblib import cpu_count
+
+    from smrmf.datasets import DatasetError
+    from smrmf_reproduce import command
+    from smrmf_reproduce.run.plan import PlanError
+
+    if jobs == 0:
+        refuse(
+            "reproduce", ValueError("--jobs=0 does nothing: give a number of processes, or -1 for all cores.")
+        )
+
+    request = command.Request(
+        methods=names(only),
+        data=names(data),
+        quick=quick,
+        jobs=cpu_count() if jobs < 1 else jobs,
+        output=output,
+        data_home=str(data_home) if data_home else None,
+        plan=plan,
+    )
+    try:
+        if list_only:
+            table = Table("data", "method", "runs", "done", "took", box=None)
+            for *pair, total, done, spent in command.describe(request):
+                table.add_row(*pair, str(total), str(done), spent)
+            console.print(table)
+            return
+        complete = command.reproduce(request, console, page_only=page_only)
+    except (PlanError, DatasetError, OSError) as error:
+        refuse("reproduce", error)
+    except KeyboardInterrupt:
+        errors.print("Stopped. What is done is kept: the same command goes on from here.")
+        raise typer.Exit(130) from None
+    if not complete:
+        raise typer.Exit(1)
+
+
+def names(listed: str) -> list[str]:
+    """Return names that are separated by commas."""
+    return [name.strip() for name in listed.split(",") if name.strip()]

@@ -1,0 +1,190 @@
+"""The whole of ``smrmf reproduce``: plan, data, runs, page."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from rich.console import Console
+
+from smrmf.datasets import DatasetError, DatasetInfo, list_datasets
+from smrmf_reproduce.report.claims import check_claims
+from smrmf_reproduce.report.paper import Paper
+from smrmf_reproduce.report.provenance import Provenance
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.run.environment import machine, versions
+from smrmf_reproduce.run.measure import SIMULATED, load_points
+from smrmf_reproduce.run.methods import find_estimator
+from smrmf_reproduce.run.plan import Plan, PlanError, Run
+from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
+from smrmf_reproduce.run.runner import execute
+from smrmf_reproduce.run.session import Session
+from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
+
+
+@dataclass(frozen=True)
+class Request:
+    """What of the plan to do, and where."""
+
+    methods: Sequence[str] = ()
+    data: Sequence[str] = ()
+    quick: bool = False
+    jobs: int = 1
+    output: Path = Path("reproduction")
+    data_home: str | None = None
+    plan: Path | None = None
+
+    @property
+    def command(self) -> str:
+        """Return the command that asks for the same, without the folders of this machine."""
+        words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
+        words += ["--plan", self.plan.name] if self.plan else []
+        for option, names in (("--only", self.methods), ("--data", self.data)):
+            words += [option, ",".join(names)] if names else []
+        return shlex.join(words)
+
+
+def requested_runs(plan: Plan, request: Request) -> list[Run]:
+    """Return the runs that are asked for; refuse names that the plan does not have."""
+    for what, wanted, known in (
+        ("method", request.methods, plan.method_names()),
+        ("data set", request.data, plan.data_names()),
+    ):
+        for name in plan.names(wanted):
+            if name not in known:
+                raise PlanError(f"There is no {what} {name!r} here; choose among {', '.join(known)}.")
+    return plan.select(request.methods, request.data)
+
+
+def present(
+    runs: Sequence[Run], catalogue: Sequence[DatasetInfo], data_home: str | None
+) -> tuple[list[Run], dict[str, str]]:
+    """Return the runs whose data can be had, and for every data set that cannot a sentence that says why."""
+    known = [info.name for info in catalogue]
+    absent: dict[str, str] = {}
+    for name in dict.fromkeys(run.data for run in runs if run.data not in SIMULATED):
+        if name not in known:
+            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join([*SIMULATED, *known])}.")
+        try:
+            load_points(name, data_home)
+        except DatasetError as error:
+            absent[name] = str(error)
+    return [run for run in runs if run.data not in absent], absent
+
+
+def reproduce(request: Request, console: Console, *, page_only: bool = False) -> bool:
+    """Do what is still to be done and write the page; tell whether no run failed."""
+    check_extras()
+    plan = Plan.read(request.plan, quick=request.quick)
+    paper = Paper.of(plan)
+    check_claims(paper)
+    wanted = requested_runs(plan, request)
+    check_estimators(wanted)
+    # A folder that is none is refused here, before anything is left out for it.
+    catalogue = list_datasets(request.data_home)
+    runs, absent = present(wanted, catalogue, request.data_home)
+    session = Session.open(runs, Store(request.output))
+    for sentence in absent.values():
+        console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
+    todo = len(session.pending())
+    console.print(f"{len(runs)} runs, {len(runs) - todo} of them done before.", highlight=False)
+    if not page_only:
+        carry_out(session, {info.name: info.n or info.raw_n for info in catalogue}, request, console)
+    records = session.records()
+    page = write_page(records, paper, plan, runs, absent, request)
+    failed = sum(record["status"] != DONE for record in records)
+    said = f"{len(records)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
+    console.print(said, soft_wrap=True, markup=False, highlight=False)
+    return failed == 0
+
+
+def check_extras() -> None:
+    """Refuse to begin what could not be ended: the page needs more than the runs."""
+    if missing := [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]:
+        raise PlanError(f"The page needs {' and '.join(missing)}: pip install 'smrmf[reproduce]'.")
+
+
+def check_estimators(runs: Sequence[Run]) -> None:
+    """Refuse a plan whose methods of other packages cannot be imported."""
+    for name in dict.fromkeys(run.estimator for run in runs if ":" in run.estimator):
+        find_estimator(name)
+
+
+def carry_out(session: Session, n_points: dict[str, int], request: Request, console: Console) -> None:
+    """Do the pending runs of a session, and show how far they are."""
+    pending = session.pending()
+    to_do = {run.key for run in pending}
+    done = [record for key, record in session.known.items() if key not in to_do]
+    progress = RunProgress(
+        pending,
+        len(done),
+        Forecast(done, n_points),
+        store=session.store,
+        jobs=request.jobs,
+        console=console,
+    )
+    work = execute(pending, session.store, jobs=request.jobs, data_home=request.data_home)
+    with progress, closing(work):  # closed, so that Ctrl-C at any moment ends the workers
+        for record in work:
+            session.take(record)
+            progress.finished(record)
+
+
+def write_page(
+    records: Sequence[Record],
+    paper: Paper,
+    plan: Plan,
+    runs: Sequence[Run],
+    absent: Collection[str],
+    request: Request,
+) -> Path:
+    """Write tables, figures and the page from these records."""
+    from smrmf_reproduce.report.page import write_report  # draws, and so takes its time to import
+
+    provenance = Provenance(
+        command=request.command,
+        versions=records[0]["versions"] if records else versions(),
+        machine=(records[0]["machine"] if records else machine()) | {"jobs": request.jobs},
+        total_seconds=busy_seconds(records),
+        started=min((record["started"] for record in records), default=None),
+        n_runs=len(records),
+        n_failed=sum(record["status"] != DONE for record in records),
+        notes=page_notes(request, plan, records, absent),
+        exceptions=plan.exceptions(runs),
+    )
+    return write_report(Results(records, paper, runs, absent), provenance, request.output)
+
+
+def page_notes(request: Request, plan: Plan, records: Sequence[Record], absent: Collection[str]) -> list[str]:
+    """Return sentences on what a reader must know before anything else."""
+    notes = [f"{name} could not be loaded and was left out." for name in absent]
+    if request.quick:
+        notes.append("A quick run: small sets, the ends of each grid, few repetitions.")
+    differing = [w for w in ("versions", "machine") if len({str(record[w]) for record in records}) > 1]
+    notes += [f"Runs differ in their {what}: shown is that of the first run." for what in differing]
+    if reading := plan.main_reading():
+        notes.append(f"The published reading of what the paper leaves open, main: {reading}.")
+    return notes
+
+
+def describe(request: Request) -> list[tuple[str, str, int, int, str]]:
+    """Return, for every data set and method, how many runs there are, how many are done, and how long.
+
+    The time is that of the results so far, if there are any.
+    """
+    runs = requested_runs(Plan.read(request.plan, quick=request.quick), request)
+    begun = (request.output / "runs").is_dir()
+    known = Session.open(runs, Store(request.output)).known if begun else {}
+    cells: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        cells.setdefault((run.data, run.method), []).append(run)
+    rows = []
+    for (data, method), group in cells.items():
+        records = [known[run.key] for run in group if run.key in known]
+        done = [record["spent"] for record in records if record["status"] == DONE]
+        rows.append((data, method, len(group), len(done), clock(sum(done)) if done else ""))
+    return rows

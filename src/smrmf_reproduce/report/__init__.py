@@ -1,0 +1,1 @@
+"""From results to tables, figures, verdicts and the page that shows them."""

@@ -1,0 +1,67 @@
+"""From the name and settings of a run to an estimator that is ready to fit."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import sklearn.cluster
+
+import smrmf
+from smrmf.kernels.nonnegative_svd import nndsvd
+from smrmf.sharing import remember
+from smrmf_reproduce.run.plan import PlanError, Run
+
+# Entries of the non-negative SVD that count as zero where a reading fills them.
+SMALL = 1e-10
+
+
+def find_estimator(name: str) -> Any:
+    """Return a class of ``smrmf`` or ``sklearn.cluster``, or any other named as ``package.module:Class``."""
+    module, _, kind = name.rpartition(":")
+    if not module:
+        return getattr(smrmf, name, None) or getattr(sklearn.cluster, name)
+    try:
+        return getattr(import_module(module), kind)
+    except (ImportError, AttributeError) as error:
+        raise PlanError(
+            f"The estimator {name!r} cannot be imported ({error}): install its package, or put its folder on "
+            "PYTHONPATH."
+        ) from error
+
+
+def build(run: Run, X: Any, n_clusters: int) -> Any:
+    """Return the estimator of a run on the points X, on one thread: runs are spread over processes."""
+    settings = dict(run.settings)
+    kind = find_estimator(run.estimator)
+    base = kind.paper_settings() if settings.pop("settings") == "paper" and _has_settings(kind) else {}
+    selector = settings.pop("selector", None)
+    if selector:
+        settings["selector"] = _seeded(getattr(smrmf, selector)(n_jobs=1), run.seed)
+    fill = settings.pop("fill", 0.0)
+    if fill:
+        settings["init"] = filled_start(X, n_clusters, fill)
+    if settings.get("selection") == "none":  # a file of settings has no word for None
+        settings["selection"] = None
+    model = kind(**base | settings)
+    if "n_clusters" in model.get_params():
+        model.set_params(n_clusters=n_clusters)
+    if "n_jobs" in model.get_params():
+        model.set_params(n_jobs=1)
+    return _seeded(model, run.seed)
+
+
+def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
+    """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
+    dense = X.toarray() if hasattr(X, "toarray") else X
+    G = remember(nndsvd, dense, n_clusters)
+    return np.where(G < SMALL, fill, G)
+
+
+def _has_settings(kind: Any) -> bool:
+    return hasattr(kind, "paper_settings")
+
+
+def _seeded(model: Any, seed: int) -> Any:
+    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model

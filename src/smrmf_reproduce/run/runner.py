@@ -1,0 +1,154 @@
+"""Do all runs that have no result yet, on all cores; stop at any moment and go on later."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from pathlib import Path
+
+from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
+from threadpoolctl import threadpool_limits
+
+from smrmf_reproduce.run.measure import Worker, failed
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.store import Record, Store, sole_use
+
+# Runs that one process does in a row, so that they share their start.
+BATCH = 8
+# Seconds between two looks for new records.
+PAUSE = 0.25
+KILLED = "the process was killed, most likely because memory ran out; free memory or use fewer --jobs"
+
+
+def batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
+    """Cut the runs into batches of one method on one data set."""
+    for _, group in itertools.groupby(runs, key=lambda run: (run.data, run.method)):
+        while batch := list(itertools.islice(group, BATCH)):
+            yield batch
+
+
+class Awaited:
+    """Runs that have no new record yet; what failed at an earlier start has an old one."""
+
+    def __init__(self, runs: Iterable[Run], store: Store) -> None:
+        self._store = store
+        self._runs = {run.key: run for run in runs}
+        self._before = {key: store.stamp(key) for key in self._runs}
+
+    @property
+    def runs(self) -> list[Run]:
+        """The runs that are still awaited."""
+        return list(self._runs.values())
+
+    def arrived(self, runs: Iterable[Run]) -> Iterator[Record]:
+        """Return the new records of some of the runs, each once."""
+        for key in [run.key for run in runs if run.key in self._runs]:
+            if self._store.stamp(key) != self._before[key] and (record := self._store.read(key)):
+                del self._runs[key]
+                yield record
+
+
+def execute(
+    runs: Sequence[Run], store: Store, *, jobs: int, data_home: str | None
+) -> Generator[Record, None, None]:
+    """Do these runs and yield their records; every result is on disk as soon as it is there.
+
+    A worker that is killed takes the others of its pool with it. What was under way then is done again,
+    each run in a process of its own, and only a run that is killed alone is recorded as failed.
+    """
+    with sole_use(store.folder):
+        store.forget_marks()
+        awaited = Awaited(runs, store)
+        while awaited.runs:
+            try:
+                yield from _execute_together(awaited.runs, awaited, store, jobs, data_home)
+            except TerminatedWorkerError:
+                suspects = store.under_way()
+                store.forget_marks()
+                yield from awaited.arrived(awaited.runs)
+                # Without a mark it died between two runs: then the next one goes alone, so that any
+                # round, however often workers die, has one run less to do.
+                for run in [run for run in awaited.runs if run.key in suspects] or awaited.runs[:1]:
+                    yield from _execute_alone(run, awaited, store, data_home)
+            else:
+                break
+
+
+def _execute_together(
+    runs: Sequence[Run], awaited: Awaited, store: Store, jobs: int, data_home: str | None
+) -> Iterator[Record]:
+    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed.
+
+    Also one job has a process of its own, which a lack of memory may end. Ctrl-C is for this process
+    alone: it ends the others, and their end cannot be taken for anything else.
+    """
+    workers = ProcessPoolExecutor(
+        jobs, initializer=begin_process, initargs=(store.folder, data_home, os.getpid())
+    )
+    work = ((workers.submit(do_batch, batch), batch) for batch in batches(runs))
+    try:
+        # One more than can run at once: workers cannot be ended quietly while more are waiting.
+        under_way: dict[Future[None], list[Run]] = dict(itertools.islice(work, jobs + 1))
+        while under_way:
+            done, _ = wait(under_way, timeout=PAUSE, return_when=FIRST_COMPLETED)
+            yield from awaited.arrived(run for batch in under_way.values() for run in batch)
+            for future in done:
+                future.result()
+                del under_way[future]
+            under_way |= dict(itertools.islice(work, len(done)))
+    finally:
+        workers.shutdown(kill_workers=True)
+
+
+def _execute_alone(run: Run, awaited: Awaited, store: Store, data_home: str | None) -> Iterator[Record]:
+    try:
+        yield from _execute_together([run], awaited, store, 1, data_home)
+    except TerminatedWorkerError as error:
+        store.forget_marks()
+        store.save(failed(run, ended_by(error)))
+        yield from awaited.arrived([run])
+
+
+def ended_by(error: TerminatedWorkerError) -> str:
+    """Say what ended a process, from the exit codes at the end of the error, as ``{SIGKILL(-9)}``."""
+    _, _, codes = str(error).rpartition("{")
+    if "SIGKILL" in codes:
+        return KILLED
+    return f"the process ended with {codes.rstrip('}') or 'no exit code'}"
+
+
+@dataclass(frozen=True)
+class WorkerProcess:
+    """What a worker process keeps from one batch to the next."""
+
+    store: Store
+    worker: Worker
+    parent_pid: int
+
+
+# Set in worker processes alone, when they begin.
+_process: WorkerProcess | None = None
+
+
+def begin_process(folder: Path, data_home: str | None, parent_pid: int) -> None:
+    """Prepare a worker process for its batches."""
+    global _process
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _process = WorkerProcess(Store(folder), Worker(data_home), parent_pid)
+
+
+def do_batch(runs: Iterable[Run]) -> None:
+    """Do some runs one after the other, in this process, as long as the one that asked for them lives."""
+    assert _process is not None, "a batch needs a process that began with begin_process"
+    store = _process.store
+    with threadpool_limits(1):
+        for run in runs:
+            if _process.parent_pid != os.getppid():
+                return
+            store.begin(run)
+            store.save(_process.worker.measure(run))
+            store.end(run)

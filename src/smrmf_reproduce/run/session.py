@@ -1,0 +1,37 @@
+"""What is known of the runs of an evaluation: read once, then kept up to date."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from smrmf_reproduce.run.plan import Run
+from smrmf_reproduce.run.store import DONE, Record, Store
+
+
+@dataclass(frozen=True)
+class Session:
+    """Runs, where their results are kept, and the record of each that has one."""
+
+    runs: Sequence[Run]
+    store: Store
+    known: dict[str, Record]
+
+    @classmethod
+    def open(cls, runs: Sequence[Run], store: Store) -> Session:
+        """Read the records of these runs, each once."""
+        found = ((run.key, store.read(run.key)) for run in runs)
+        return cls(runs, store, {key: record for key, record in found if record is not None})
+
+    def take(self, record: Record) -> None:
+        """Take in the record of a run that has just finished."""
+        self.known[record["key"]] = record
+
+    def pending(self) -> list[Run]:
+        """Return the runs without a result; one that failed has none."""
+        return [run for run in self.runs if self.known.get(run.key, {}).get("status") != DONE]
+
+    def records(self) -> list[Record]:
+        """Return all records, each with the experiments that its run serves."""
+        found = ((run, self.known.get(run.key)) for run in self.runs)
+        return [record | {"experiments": run.experiments} for run, record in found if record is not None]

@@ -1,0 +1,132 @@
+"""Where results are kept: one small file per run, complete or not there at all."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from smrmf_reproduce.run.plan import Run
+
+Record = dict[str, Any]
+DONE, FAILED = "done", "failed"
+
+
+def write_atomically(path: Path, content: bytes) -> None:
+    """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # readable for all, as any other file
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+@contextmanager
+def sole_use(folder: Path) -> Iterator[None]:
+    """Keep a second command out of a folder, where both would do the same work and undo each other's marks.
+
+    The system lets go of the lock however this process ends.
+    """
+    if sys.platform == "win32":  # which has no locks on folders
+        yield
+        return
+    import fcntl
+
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said = f"Another command is at work in {folder}: let it end, or give this one another --output."
+            raise BlockingIOError(said) from None
+        except OSError:  # some network drives have no locks, and one command is no danger to itself
+            pass
+        yield
+    finally:
+        os.close(handle)
+
+
+class Mark(NamedTuple):
+    """A run that is under way: in which process, since when (seconds of the epoch), and in words."""
+
+    process: int
+    began: float
+    words: str
+
+
+class Store:
+    """Results by key, and marks of the runs that are under way."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.results = folder / "runs"
+        self.marks = folder / "running"
+        self.results.mkdir(parents=True, exist_ok=True)
+        self.marks.mkdir(exist_ok=True)
+
+    def save(self, record: Record) -> None:
+        """Keep a record, in place of an earlier one of the same run."""
+        write_atomically(self._path(record["key"]), json.dumps(record).encode())
+
+    def read(self, key: str) -> Record | None:
+        """Return the record of a run, if there is one."""
+        path = self._path(key)
+        return json.loads(path.read_bytes()) if path.is_file() else None
+
+    def stamp(self, key: str) -> tuple[int, int] | None:
+        """Return what changes whenever a record is saved; None without a record."""
+        try:
+            status = self._path(key).stat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
+    def _path(self, key: str) -> Path:
+        return self.results / f"{key}.json"
+
+    def begin(self, run: Run) -> None:
+        """Mark a run as under way in this process."""
+        (self.marks / run.key).write_text(f"{os.getpid()} {run}")
+
+    def end(self, run: Run) -> None:
+        """Take the mark away."""
+        (self.marks / run.key).unlink(missing_ok=True)
+
+    def under_way(self) -> dict[str, Mark]:
+        """Return the marks by key."""
+        found = {}
+        for path in self.marks.iterdir():
+            try:
+                process, words = path.read_text().split(" ", 1)
+                found[path.name] = Mark(int(process), path.stat().st_mtime, words)
+            except (FileNotFoundError, ValueError):  # it has just ended, or is being written
+                continue
+        return found
+
+    def forget_marks(self) -> None:
+        """Take away what a killed process left: marks, and files it was writing."""
+        for left in (*self.marks.iterdir(), *self.results.glob(".*.json.*")):
+            left.unlink(missing_ok=True)
+
+
+def busy_seconds(records: Iterable[Record]) -> float:
+    """Return for how long anything ran at all, however often the whole was stopped and begun again."""
+    spans = sorted((datetime.fromisoformat(r["started"]).timestamp(), r["spent"] or 0.0) for r in records)
+    total, end = 0.0, float("-inf")
+    for start, length in spans:
+        total += max(0.0, start + length - max(start, end))
+        end = max(end, start + length)
+    return total

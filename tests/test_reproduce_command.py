@@ -1,0 +1,172 @@
+"""``smrmf reproduce`` as a whole: what it refuses, what it reads, and the pages it writes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from moons_plan import COMMAND, GOOD, PLAN, carry_out
+
+from smrmf.datasets import list_datasets
+from smrmf_reproduce.command import present
+from smrmf_reproduce.run.plan import Plan, PlanError
+
+OWN_METHOD = Path(__file__).parents[1] / "docs" / "own_method.toml"
+# Tells at the end how often this process opened each file to read it, and how often plans were expanded; the
+# workers are other processes.
+COUNTED = """
+import json, os, sys
+from collections import Counter
+from smrmf.cli import main
+from smrmf_reproduce.run.plan import Plan
+opened, expanded, expand = Counter(), [], Plan._expand
+def listen(event, details):
+    if event == "open" and isinstance(details[0], (str, os.PathLike)) and not (details[2] & os.O_WRONLY):
+        opened[os.path.basename(details[0])] += 1
+def count(plan):
+    expanded.append(plan)
+    return expand(plan)
+Plan._expand = count
+sys.addaudithook(listen)
+try:
+    main()
+finally:
+    print(json.dumps([opened, len(expanded)]))
+"""
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory):
+    path = tmp_path_factory.mktemp("plan") / "plan.toml"
+    path.write_text(PLAN)
+    return path
+
+
+@pytest.mark.parametrize("arguments", [["--list"], []])
+def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path):
+    command = [*COMMAND, *arguments, "--only", "SMURF", "--output", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "'SMURF'" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("command", ["data", "reproduce"])
+def test_a_folder_that_is_none_is_refused_in_one_line(command, tmp_path):
+    words = [*COMMAND[:-1], command, "--data-home", tmp_path / "[data]"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "[data]" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_set_runs_when_its_file_is_present_and_is_left_out_when_not(tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.random((1545, 10_935), dtype=np.float32)
+    np.savez(tmp_path / "ova-colon.npz", X=X, y=np.arange(len(X)) % 2)
+    runs = Plan.read().select(data=["ova-colon", "gordon", "2d-moons"])  # gordon has no download
+    kept, absent = present(runs, list_datasets(tmp_path), str(tmp_path))
+    assert {run.data for run in kept} == {"ova-colon", "2d-moons"}
+    assert list(absent) == ["gordon"]
+    assert "gordon" in absent["gordon"]
+    assert "\n" not in absent["gordon"]
+
+
+def test_a_plan_with_a_set_that_does_not_exist_is_refused(plan, tmp_path):
+    other = tmp_path / "plan.toml"
+    other.write_text(plan.read_text().replace('data = ["2d-moons"]', 'data = ["iris"]'))
+    with pytest.raises(PlanError, match=r"'iris'.*sonar"):
+        present(Plan.read(other).runs, list_datasets(), None)
+
+
+def test_the_list_shows_what_is_done(plan, tmp_path):
+    carry_out(Plan.read(plan).select(["KMeans"])[:2], tmp_path)
+    command = [*COMMAND, "--list", "--plan", plan, "--output", tmp_path]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    (line,) = (line.split() for line in said.splitlines() if "KMeans" in line)
+    assert line[:4] == ["2d-moons", "KMeans", "3", "2"]
+    assert np.isfinite(float(line[4]))
+
+
+def test_the_page_alone_can_be_written_from_what_is_done(plan, tmp_path):
+    carry_out(Plan.read(plan).select(["KMeans"])[:2], tmp_path)
+    command = [*COMMAND, "--page-only", "--plan", plan, "--only", ",".join(GOOD), "--output", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0
+    assert "2 of 33 runs have a record, 0 failed" in done.stdout
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+    assert (tmp_path / "index.html").is_file()
+
+
+@pytest.mark.parametrize("done_before", [0, 2])
+def test_plan_and_printed_tables_and_every_record_are_read_once(plan, tmp_path, done_before):
+    runs = Plan.read(plan).select(["KMeans", "GNMF"])
+    carry_out(runs[:done_before], tmp_path)
+    command = [COMMAND[0], "-c", COUNTED, "reproduce", "--plan", plan, "--output", tmp_path, "--jobs", "1"]
+    done = subprocess.run(
+        [*command, "--only", "KMeans,GNMF"], capture_output=True, text=True, timeout=200, cwd=tmp_path
+    )
+    assert done.returncode == 1, done.stderr  # GNMF fails, as it should
+    opened, expanded = json.loads(done.stdout.splitlines()[-1])
+    files = ["plan.toml", "smrmf_tables.csv", *(f"{run.key}.json" for run in runs)]
+    assert {name: opened.get(name) for name in files} == dict.fromkeys(files, 1)
+    assert expanded == 1
+
+
+def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
+    """The example plan of the user guide, on the moons."""
+    words = ["--plan", OWN_METHOD, "--only", "Ward,RMNMF", "--data", "2d-moons", "--output", tmp_path]
+    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=200, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "index.html").read_text()
+    assert "<th>f-SMRMF</th><th>Ward</th>" in page
+    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
+    ward = [record for record in records if record["method"] == "Ward"]
+    assert {record["settings"]["linkage"] for record in ward} == {"ward", "average"}
+    best = max(record["accuracy"] for record in ward)
+    with (tmp_path / "tables" / "acc.csv").open() as file:
+        cells = {(row["row"], row["column"]): row for row in csv.DictReader(file)}
+    assert float(cells["2DMoons", "Ward"]["ours"]) == pytest.approx(best, abs=1e-4)
+    assert cells["2DMoons", "Ward"]["paper"] == ""
+    assert cells["Wave", "RMNMF"]["paper"] == "0.71"
+
+
+def test_a_method_that_cannot_be_imported_is_refused_before_anything_runs(tmp_path):
+    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", "nobody.has.this:Method")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(text)
+    command = [*COMMAND, "--plan", plan, "--only", "Ward", "--output", tmp_path / "out"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    assert done.returncode == 2
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "'nobody.has.this:Method' cannot be imported" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def shared_data():
+    folder = os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data"
+    return Path(folder)
+
+
+@pytest.mark.slow
+def test_quick_runs_from_beginning_to_end(tmp_path):
+    """With the data sets if they are at hand, else on the moons alone."""
+    environment = os.environ | {"SMRMF_DATA": str(shared_data())} if shared_data().is_dir() else None
+    sets = "sonar,2d-moons" if environment else "2d-moons"
+    command = [*COMMAND, "--quick", "--data", sets, "--output", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
+    assert {record["status"] for record in records} == {"done"}
+    page = (tmp_path / "index.html").read_text()
+    assert "SMRMF" in page
+    assert (tmp_path / "README.md").is_file()
+    assert list((tmp_path / "tables").glob("*.csv"))
+    assert list((tmp_path / "figures").glob("*.svg"))

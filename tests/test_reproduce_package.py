@@ -1,0 +1,62 @@
+"""The package of the reproduction: what it imports, and what it must not know."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import smrmf_reproduce
+from smrmf_reproduce.run.plan import Plan
+
+FOLDER = Path(smrmf_reproduce.__file__).parent
+FILES = sorted(FOLDER.rglob("*.py"))
+
+
+def imported(tree):
+    """Yield the dotted name of everything that a file imports."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (name.name for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{name.name}" for name in node.names)
+
+
+def layer(name):
+    """Return 0 for run, 1 for report, 2 for what joins them."""
+    return {"run": 0, "report": 1}.get(name.split(".")[1], 2)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_it_imports_public_names_and_only_from_below(path):
+    own = ".".join(("smrmf_reproduce", *path.relative_to(FOLDER).with_suffix("").parts))
+    for name in imported(ast.parse(path.read_text())):
+        assert not any(part.startswith("_") and part != "__future__" for part in name.split(".")), name
+        assert not name.startswith("joblib.externals")
+        if name.startswith("smrmf_reproduce.") and "__init__" not in own:
+            assert layer(name) <= layer(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_no_method_is_named_in_the_code(path):
+    """Facts of methods stand in the plan: docstrings may mention one, the code knows none."""
+    tree = ast.parse(path.read_text())
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        id(n.body[0].value) for n in ast.walk(tree) if isinstance(n, documented) and ast.get_docstring(n)
+    }
+    names = set(Plan.read().methods("compared", "baseline", "ablation", "ours", "defaults"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+            words = {word.strip(".,;:()'\"").removesuffix("'s") for word in node.value.split()}
+            if path.name == "markdown.py":
+                words -= {"SMRMF"}  # the title of the page names the paper
+            assert not words & names, (node.lineno, words & names)
+
+
+def test_the_command_line_imports_it_only_when_asked():
+    code = "import sys, smrmf.cli; sys.exit(any(name.startswith('smrmf_reproduce') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
