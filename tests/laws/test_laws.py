@@ -89,13 +89,13 @@ def test_single_precision_stays_single_and_finds_the_same(case, form):
         assert set(narrow.exemplar_indices_) == set(wide["exemplar_indices_"])
 
 
-UNITS = (1024.0, 2.0**-30, 2.0**-500, 2.0**490)
+UNITS = (1024.0, 2.0**-30, 2.0**-500, 2.0**490, 2.0**-990, 2.0**1000)
 
 
 @each()
 def test_the_unit_of_the_data_scales_the_result_and_changes_nothing_else(case):
     plain = results(fitted(case))
-    powers = {name: {-2, -1, 0, 1, 2} for name in plain}
+    powers = {name: {0, 1} for name in plain}
     for unit in UNITS:
         model = case.make().fit(case.usual() * unit)
         for name, value in results(model).items():
@@ -103,8 +103,6 @@ def test_the_unit_of_the_data_scales_the_result_and_changes_nothing_else(case):
             assert powers[name], (name, unit)
         if case.has("predict"):
             np.testing.assert_array_equal(model.predict(case.usual() * unit), plain["labels_"])
-    for name in ("labels_", "exemplar_indices_"):
-        assert 0 in powers.get(name, {0})
 
 
 def scales(plain, scaled, unit, power):
@@ -113,8 +111,7 @@ def scales(plain, scaled, unit, power):
         return False
     if plain.dtype.kind != "f":
         return power == 0 and bool((plain == scaled).all())
-    with np.errstate(over="ignore", under="ignore"):
-        back = scaled / unit**power if abs(power) < 2 else scaled / unit / unit ** (power / abs(power))
+    back = scaled / unit**power
     size = np.abs(plain).max(initial=0)
     return bool(np.allclose(back, plain, rtol=1e-6, atol=1e-6 * size))
 
