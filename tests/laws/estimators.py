@@ -79,17 +79,17 @@ def similarities(X: np.ndarray) -> np.ndarray:
 class Case:
     """An estimator, what makes data for it from points, and the laws it refuses, with the reasons.
 
-    ``fills_clusters`` promises that no cluster stays empty, whatever the data. ``unfinished`` are parameters
-    with which a fit does not converge. ``says`` opens a warning that its fits always give.
-    ``ranked`` promises exemplars by falling scores. ``failed_checks`` are checks of scikit-learn that it
-    cannot pass.
+    ``orthogonal`` promises an embedding with orthonormal columns and no empty cluster, whatever the data;
+    all other embeddings are never negative. ``ranked`` promises exemplars by falling scores. ``unfinished``
+    are parameters with which a fit does not converge, ``says`` opens a warning that every fit gives, and
+    ``failed_checks`` are checks of scikit-learn that cannot be passed.
     """
 
     name: str
     estimator: BaseEstimator
     data: Callable[[np.ndarray], np.ndarray] = signed
     refuses: Mapping[str, str] = field(default_factory=dict)
-    fills_clusters: bool = False
+    orthogonal: bool = False
     unfinished: Mapping[str, Any] = field(default_factory=lambda: {"max_iter": 2, "tol": 1e-12})
     says: str = ""
     ranked: bool = True
@@ -171,7 +171,7 @@ def manifold(name: str, estimator: Any, refuses: Mapping[str, str] = LINEAR, **o
     """Return the case of a method of the one loop."""
     # From a start that is far off, and with a small penalty, no method is done after two iterations.
     unfinished = {"max_iter": 2, "tol": 1e-12, "init": "kmeans", "penalty": 1e-3}
-    return Case(name, estimator, signed, refuses, fills_clusters=True, unfinished=unfinished, **options)
+    return Case(name, estimator, signed, refuses, orthogonal=True, unfinished=unfinished, **options)
 
 
 def positive(name: str, estimator: Any, refuses: Mapping[str, str] = SPARSE) -> Case:
@@ -199,6 +199,7 @@ CASES = [
     Case("DS3-price", DS3(regularization=0.2, norm="l2"), signed, AT_MOST),
     Case("DS3-given", DS3(metric="precomputed", n_clusters=3), distances, AT_MOST, failed_checks=NO_DISTANCE),
     Case("KDPP", KDPP(4), signed, DRAWN),
+    Case("KDPP-linear", KDPP(4, kernel="linear"), signed, DRAWN),
     Case("KDPP-rbf", KDPP(0.3, kernel="rbf", regularization=0.01), signed, DRAWN),
     Case("KDPP-given", KDPP(4, kernel="precomputed"), similarities, DRAWN, failed_checks=NO_KERNEL),
     Case("IPM", IPM(8), ranked=False),

@@ -8,6 +8,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from estimators import POINTS, each
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -62,11 +63,13 @@ def test_shortcuts_return_what_fit_sets(case, shortcut):
 
 
 @each("predict", "transform", "inverse_transform")
-def test_training_points_are_found_again(case):
-    model = fitted(case)
-    np.testing.assert_array_equal(model.predict(case.usual()), model.labels_)
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_training_points_are_found_again(case, form):
+    X = form(case.usual())
+    model = case.make().fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
     size = np.abs(model.embedding_).max()
-    np.testing.assert_allclose(model.transform(case.usual()), model.embedding_, atol=1e-12 * size)
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12 * size)
     rebuilt = model.inverse_transform(model.embedding_)
     np.testing.assert_allclose(rebuilt, model.embedding_ @ model.components_)
 

@@ -24,9 +24,11 @@ def test_callbacks_see_every_step_and_change_nothing(case):
         assert counts == list(range(1, len(counts) + 1))
     if hasattr(model, "n_iter_"):
         assert counts[-1] == model.n_iter_
+    objectives = [step.get("objective") for step in recorder.steps]
     if hasattr(model, "objective_history_"):
-        objectives = [step["objective"] for step in recorder.steps]
         np.testing.assert_allclose(objectives, model.objective_history_)
+    if hasattr(model, "reconstruction_err_"):
+        assert objectives == [model.reconstruction_err_]
 
 
 @each()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from estimators import POINTS, each
+from scipy.linalg import block_diag
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from support import (
@@ -65,6 +66,8 @@ def test_the_number_of_threads_changes_no_bit(case, monkeypatch):
     for model in models:
         quietly(model.fit, X)
         assert_same(models[0], model)
+        if case.has("transform"):
+            np.testing.assert_array_equal(model.transform(X + 1), models[0].transform(X + 1))
 
 
 # Precision, units, order, form
@@ -73,36 +76,47 @@ def test_the_number_of_threads_changes_no_bit(case, monkeypatch):
 @each()
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 def test_single_precision_stays_single_and_finds_the_same(case, form):
-    X = case.usual().astype(np.float32)
-    wide, narrow = results(fitted(case)), case.make().fit(form(X))
-    for name, value in results(narrow).items():
-        if value.dtype.kind == "f" and value.ndim == 2:
-            assert value.dtype == np.float32, name
-            assert value.shape == wide[name].shape
-            size = np.abs(wide[name]).max()
-            np.testing.assert_allclose(value, wide[name], atol=0.02 * size, err_msg=name)
+    X = form(case.usual().astype(np.float32))
+    wide, narrow = results(fitted(case)), case.make().fit(X)
+    found = results(narrow)
+    assert found.keys() == wide.keys()
+    for name in {name for name, value in wide.items() if value.dtype.kind == "f"} - {"objective_history_"}:
+        assert found[name].dtype == np.float32 or found[name].ndim < 2, name
+        size = np.abs(wide[name]).max()
+        np.testing.assert_allclose(found[name], wide[name], atol=0.02 * size, err_msg=name)
     if case.has("transform"):
-        assert narrow.transform(form(X)).dtype == np.float32
-    if "labels_" in wide:
-        assert adjusted_rand_score(wide["labels_"], narrow.labels_) == 1.0
-    if "exemplar_indices_" in wide:
-        assert set(narrow.exemplar_indices_) == set(wide["exemplar_indices_"])
+        assert narrow.transform(X).dtype == np.float32
+    for unit in (2.0**-90, 2.0**90):
+        found |= results(case.make().fit(X * np.float32(unit)))
+        if "labels_" in wide:
+            assert adjusted_rand_score(wide["labels_"], found["labels_"]) == 1.0
+        if "exemplar_indices_" in wide:
+            assert set(found["exemplar_indices_"]) == set(wide["exemplar_indices_"])
 
 
-UNITS = (1024.0, 2.0**-30, 2.0**-500, 2.0**490, 2.0**-990, 2.0**1000)
+# Powers of two, which change no digit; half of them for sparse data.
+UNITS = {
+    1024.0: sp.csr_array,
+    2.0**-30: np.asarray,
+    2.0**-500: sp.csr_array,
+    2.0**490: np.asarray,
+    2.0**-990: np.asarray,
+    2.0**1000: sp.csr_array,
+}
 
 
 @each()
 def test_the_unit_of_the_data_scales_the_result_and_changes_nothing_else(case):
     plain = results(fitted(case))
     powers = {name: {0, 1} for name in plain}
-    for unit in UNITS:
-        model = case.make().fit(case.usual() * unit)
+    for unit, form in UNITS.items():
+        X = form(case.usual() * unit)
+        model = case.make().fit(X)
         for name, value in results(model).items():
             powers[name] &= {p for p in powers[name] if scales(plain[name], value, unit, p)}
             assert powers[name], (name, unit)
         if case.has("predict"):
-            np.testing.assert_array_equal(model.predict(case.usual() * unit), plain["labels_"])
+            np.testing.assert_array_equal(model.predict(X), plain["labels_"])
 
 
 def scales(plain, scaled, unit, power):
@@ -165,13 +179,17 @@ ODD = {
     "duplicates": np.repeat(SOME[:8], 5, axis=0),
     "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
     "orthogonal": np.eye(12),
+    "one entry": np.eye(20, 5) * np.eye(20, 1),
+    "separate blocks": block_diag(np.ones((10, 3)), np.ones((9, 4)) * 2),
     "ten points": SOME[:10],
     "integers": np.arange(60).reshape(20, 3) % 7,
     "booleans": SOME > 0,
     "negative": -abs(SOME),
     "far from the origin": SOME + 1e6,
+    "very far from the origin": SOME + 1e8,
     "one huge outlier": np.vstack([SOME, [[1e9, 0, 0, 0]]]),
     "wide": np.random.default_rng(1).normal(size=(12, 400)),
+    "wide, low rank": SOME[:12, :2] @ np.random.default_rng(2).normal(size=(2, 400)),
     "tiny": SOME * 1e-300,
     "huge": SOME * 1e300,
 }
@@ -184,10 +202,8 @@ EXPECTED += ("graph is empty", "Maximum number of iterations")
 @pytest.mark.parametrize("dtype", [float, np.float32], ids=["double", "single"])
 def test_odd_data_give_finite_results(case, odd, dtype):
     X = case.data(ODD[odd] * 1)
-    if dtype is np.float32:
-        if odd in ("tiny", "huge"):
-            X = X * (1e280 if odd == "tiny" else 1e-280)
-        X = X.astype(dtype)
+    if dtype is np.float32:  # which has smaller limits
+        X = (X * {"tiny": 1e280, "huge": 1e-280}.get(odd, 1)).astype(dtype)
     model = case.make()
     said = quietly(model.fit, X)
     assert all(any(words in str(w.message) for words in EXPECTED) for w in said), said
@@ -195,11 +211,27 @@ def test_odd_data_give_finite_results(case, odd, dtype):
     if hasattr(model, "labels_"):
         labels = np.unique(model.labels_)
         np.testing.assert_array_equal(labels, np.arange(len(labels)))
-        assert len(labels) == case.estimator.n_clusters or not case.fills_clusters
+        assert len(labels) == case.estimator.n_clusters or not case.orthogonal
+    if hasattr(model, "representation_"):
+        np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-5)
+    if hasattr(model, "exemplar_indices_"):
+        assert len(set(model.exemplar_indices_)) == len(model.exemplar_indices_) >= 1
     if case.has("transform"):
         assert np.isfinite(model.transform(X)).all()
-    if "exemplar_indices_" in vars(model):
-        assert len(set(model.exemplar_indices_)) == len(model.exemplar_indices_) >= 1
+        assert_rebuilt(case, model, X.astype(float))
+
+
+def assert_rebuilt(case, model, X):
+    """Check the promises about an embedding."""
+    G = model.embedding_.astype(float)
+    if case.orthogonal:
+        np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
+        return
+    assert G.min() >= 0
+    # Components of nothing at all would leave all of X.
+    size = np.abs(X).max() or 1.0
+    left = np.linalg.norm(X / size - model.inverse_transform(model.embedding_) / size)
+    assert left <= np.linalg.norm(X / size) * (1 + 1e-5)
 
 
 @each("n_clusters", law="fewer clusters are said")

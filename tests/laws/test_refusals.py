@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -55,6 +57,42 @@ def test_every_parameter_refuses_nonsense(case, name, kind):
     model = case.make(**{name: value})
     message = refused(model, case.usual(), ValueError, f"{name}={value!r}", owner)
     assert "must be" in message
+    default = inspect.signature(type(case.estimator)).parameters[name].default
+    if kind == "word" and isinstance(default, str):  # one that would do
+        assert repr(default) in message
+
+
+# Numbers just beyond what a parameter may be, whoever has it.
+BEYOND = {
+    "n_clusters": (0, 2.5),
+    "n_neighbors": (0, 2.0),
+    "n_init": (0,),
+    "n_components": (0, 0.0, 1.5),
+    "exemplars": (0, 0.0, 1.5),
+    "manifold_weight": (-1e-9,),
+    "selection_weight": (0, 0.0),
+    "projection_weight": (0, 0.0),
+    "smoothness": (0, 0.0),
+    "regularization": (-1e-9,),
+    "fidelity": (1.0, 1e6),
+    "penalty": (0, 0.0),
+    "penalty_growth": (0.999,),
+    "freeze_tol": (-1e-9,),
+    "max_iter": (0, 1.5, 10**400),
+    "tol": (-1e-9,),
+    "random_state": (-1, 2**32),
+    "n_jobs": (0, 1.5),
+}
+
+
+@each()
+@pytest.mark.parametrize("name", BEYOND)
+def test_numbers_beyond_their_limits_are_refused(case, name):
+    if not case.has(name):
+        return
+    for value in BEYOND[name]:
+        words = (f"{name}={value!r}"[:60], type(case.estimator).__name__, "must be")
+        refused(case.make(**{name: value}), case.usual(), ValueError, *words)
 
 
 @pytest.mark.parametrize("name", ["n_clusters", "n_neighbors", "exemplars"])
