@@ -7,7 +7,6 @@ import warnings
 import numpy as np
 import oracle
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -16,10 +15,7 @@ from scipy.stats import ortho_group
 from sklearn.datasets import load_digits, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimators import Recorder
 
-from smrmf import _parallel
 from smrmf._parallel import SERIAL
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
 from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
@@ -329,16 +325,6 @@ def test_weights_in_raw_units_change_with_the_unit(points, unit):
     assert np.abs(other.representation_.toarray() - plain.representation_.toarray()).max() > 1e-3
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
-def test_automatic_weights_do_not_depend_on_the_unit(blobs, unit):
-    X, _ = blobs
-    plain, scaled = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X * unit)
-    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
-    np.testing.assert_allclose(scaled.components_ / unit, plain.components_, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(scaled.objective_ / unit, plain.objective_, rtol=1e-4)
-    np.testing.assert_array_equal(scaled.predict(X * unit), plain.labels_)
-
-
 def test_the_origin_does_not_matter(blobs):
     X, _ = blobs
     plain, moved = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X + 1e5)
@@ -387,35 +373,6 @@ def test_the_papers_settings_run(loader):
     )
 
 
-def test_predict_and_transform_reproduce_the_training_result(blobs):
-    X, _ = blobs
-    model = AMRMF(4, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
-
-
-def test_single_precision_stays_single(blobs):
-    X, _ = blobs
-    wide, narrow = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(X.astype(np.float32))
-    for name in ("embedding_", "components_", "representation_", "affinity_"):
-        assert getattr(narrow, name).dtype == np.float32, name
-    assert adjusted_rand_score(wide.labels_, narrow.labels_) > 0.98
-
-
-def test_sparse_input_gives_the_dense_result(blobs):
-    X = np.where(np.abs(blobs[0]) > 4, blobs[0], 0)
-    dense, sparse = AMRMF(4, random_state=0).fit(X), AMRMF(4, random_state=0).fit(sp.csr_array(X))
-    np.testing.assert_allclose(dense.embedding_, sparse.embedding_, atol=1e-10)
-
-
-def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
-    X, _ = make_blobs(400, 30, centers=5, cluster_std=6.0, random_state=0)
-    one, two = (AMRMF(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
-    for name in ("labels_", "embedding_", "components_", "exemplar_indices_", "objective_history_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
-
-
 def test_permuting_the_points_permutes_the_result(points):
     order = np.random.default_rng(5).permutation(N)
     start = np.random.default_rng(6).uniform(0.1, 1, (N, C))
@@ -423,69 +380,3 @@ def test_permuting_the_points_permutes_the_result(points):
     one = AMRMF(C, init=start, **options).fit(points)
     two = AMRMF(C, init=start[order], **options).fit(points[order])
     np.testing.assert_allclose(two.embedding_, one.embedding_[order], atol=1e-7)
-
-
-def test_callbacks_see_every_iteration_and_may_stop(blobs):
-    X, _ = blobs
-    recorder = Recorder()
-    model = AMRMF(4, random_state=0).set_callbacks(recorder).fit(X)
-    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
-    np.testing.assert_array_equal(recorder.labels, model.labels_)
-    stopped = AMRMF(4, random_state=0, tol=0).set_callbacks(Recorder(stop_after=5)).fit(X)
-    assert stopped.n_iter_ == 5
-
-
-def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs):
-    X, _ = blobs
-    model = AMRMF(4, random_state=0).fit(X)
-    before = model.labels_
-    with pytest.raises(KeyboardInterrupt):
-        model.set_params(tol=0).set_callbacks(Recorder(interrupt_after=2)).fit(X[:60] * 2)
-    assert model.labels_ is before
-
-
-def test_too_few_iterations_are_said_where_fit_was_called(blobs):
-    with pytest.warns(ConvergenceWarning, match="AMRMF did not converge in max_iter=1") as said:
-        AMRMF(4, max_iter=1, random_state=0, init="kmeans", penalty=1e-3).fit(blobs[0])
-    assert {warning.filename for warning in said} == {__file__}
-
-
-@pytest.mark.parametrize("weight", [0, 0.0, -1.0, np.inf, "big", None])
-def test_a_selection_weight_that_cannot_be_is_refused(points, weight):
-    with pytest.raises(ValueError, match=f"selection_weight={weight!r} is not valid.*'auto'"):
-        AMRMF(C, selection_weight=weight).fit(points)
-
-
-DATA = np.random.default_rng(0).normal(size=(30, 4))
-ODD = {
-    "constant": np.ones((20, 3)),
-    "all zero": np.zeros((20, 3)),
-    "all zero, many features": np.zeros((20, 40)),
-    "one feature": np.linspace(0, 1, 25)[:, None],
-    "duplicates": np.repeat(DATA[:8], 5, axis=0),
-    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
-    "as many points as clusters": DATA[:3],
-    "far from the origin": DATA + 1e6,
-    "one huge outlier": np.vstack([DATA, [[1e9, 0, 0, 0]]]),
-    "wide": np.random.default_rng(1).normal(size=(12, 400)),
-    "tiny": DATA * 1e-300,
-    "boolean": DATA > 0,
-}
-
-
-@pytest.mark.filterwarnings("ignore:.*clusters came out empty")
-@pytest.mark.parametrize("name", ODD)
-def test_odd_data_work(name):
-    data = ODD[name]
-    model = AMRMF(3, random_state=0).fit(data)
-    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(3))
-    for attribute in ("embedding_", "components_", "objective_history_", "exemplar_scores_"):
-        assert np.isfinite(getattr(model, attribute)).all(), attribute
-    np.testing.assert_allclose(model.representation_.sum(axis=0), 1)
-    assert np.isfinite(model.transform(data)).all()
-
-
-# The checks are about the interface, and need not wait for the last digits.
-@parametrize_with_checks([AMRMF(tol=1e-2)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -12,12 +12,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import cdist
 from sklearn.datasets import load_digits, make_blobs
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimators import Recorder
 
-from smrmf import _parallel
 from smrmf._parallel import SERIAL
 from smrmf.factorization import deep_semi_nmf
 from smrmf.factorization._alternating import SemiNonnegative, pseudo_inverse, squared_norm_of
@@ -320,36 +316,11 @@ def test_only_kmeans_depends_on_the_seed(blobs):
     np.testing.assert_array_equal(models[1].labels_, models[2].labels_)
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
-@pytest.mark.parametrize("sign", ["any", "positive"])
-def test_the_unit_of_the_data_does_not_matter(blobs, unit, sign):
-    X = blobs[0] if sign == "any" else np.abs(blobs[0])
-    plain, scaled = (DeepSemiNMF(4, random_state=0).fit(X * factor) for factor in (1, unit))
-    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
-    np.testing.assert_allclose(scaled.embedding_, plain.embedding_, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(scaled.components_ / unit, plain.components_, rtol=1e-4, atol=1e-4)
-    np.testing.assert_allclose(scaled.objective_, plain.objective_, rtol=1e-6)
-    Z1, Z2 = scaled.layer_components_
-    np.testing.assert_allclose(Z2 @ Z1, scaled.components_, rtol=1e-5, atol=1e-5 * unit)
-    np.testing.assert_array_equal(scaled.predict(X * unit), plain.labels_)
-
-
 @pytest.mark.parametrize("sign", ["any", "positive"])
 def test_rounding_does_not_decide_the_result(blobs, sign):
     X = blobs[0] if sign == "any" else np.abs(blobs[0])
     one, two = (DeepSemiNMF(4, random_state=0).fit(X * factor) for factor in (1, 1 + 1e-12))
     np.testing.assert_allclose(two.embedding_, one.embedding_, atol=1e-3 * one.embedding_.max())
-
-
-@pytest.mark.parametrize("positive", [False, True])
-def test_single_precision_stays_single(blobs, positive):
-    X = np.abs(blobs[0]) if positive else blobs[0]
-    wide, narrow = (DeepSemiNMF(4, random_state=0).fit(X.astype(dtype)) for dtype in (float, np.float32))
-    for name in ("embedding_", "components_"):
-        assert getattr(narrow, name).dtype == np.float32, name
-    assert all(Z.dtype == np.float32 for Z in narrow.layer_components_)
-    assert narrow.transform(X.astype(np.float32)).dtype == np.float32
-    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-2)
 
 
 @pytest.mark.parametrize("spread", [1.0, 1e-2])
@@ -379,13 +350,6 @@ def test_the_pseudo_inverse_is_that_of_scipy(rank):
     assert_allclose(pseudo_inverse(A @ A.T, 1e-10), expected, atol=1e-10 * np.abs(expected).max())
 
 
-def test_sparse_data_give_the_dense_result(blobs):
-    X = np.where(np.abs(blobs[0]) > 4, blobs[0], 0)
-    dense, sparse = (DeepSemiNMF(4, random_state=0).fit(make(X)) for make in (np.asarray, sp.csr_array))
-    np.testing.assert_allclose(sparse.embedding_, dense.embedding_)
-    np.testing.assert_array_equal(sparse.predict(sp.csr_array(X)), dense.labels_)
-
-
 def test_more_features_than_points_can_be_turned():
     # The factorisation sees lengths and angles only.
     X = np.hstack([normal(1, 30, 5) * 3, np.zeros((30, 75))])
@@ -393,100 +357,3 @@ def test_more_features_than_points_can_be_turned():
     one, two = (DeepSemiNMF(3, layers=(5, 4), random_state=0).fit(data) for data in (X, X @ turn))
     np.testing.assert_allclose(two.embedding_, one.embedding_, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(two.components_ @ turn.T, one.components_, atol=1e-5)
-
-
-def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
-    X = normal(0, 500, 30)
-    one, two = (DeepSemiNMF(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
-    for name in ("labels_", "embedding_", "components_", "objective_history_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
-
-
-def test_predict_and_transform_reproduce_the_training_result(blobs):
-    X = blobs[0]
-    model = DeepSemiNMF(4, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
-    assert list(model.get_feature_names_out()) == [f"deepseminmf{i}" for i in range(8)]
-
-
-def test_too_few_iterations_are_said_where_fit_was_called(blobs):
-    with pytest.warns(ConvergenceWarning, match="DeepSemiNMF did not converge in max_iter=2") as said:
-        DeepSemiNMF(4, max_iter=2, random_state=0).fit(blobs[0])
-    assert said[0].filename == __file__
-
-
-def test_fewer_clusters_than_asked_for_are_said():
-    with pytest.warns(ConvergenceWarning, match="clusters"):
-        DeepSemiNMF(3, random_state=0).fit(np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0))
-
-
-def test_callbacks_see_every_iteration(blobs):
-    recorder = Recorder()
-    model = DeepSemiNMF(4, random_state=0, n_init=1, tol=1e-3).set_callbacks(recorder).fit(blobs[0])
-    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
-    np.testing.assert_array_equal(recorder.labels, model.labels_)
-    stopped = DeepSemiNMF(4, random_state=0).set_callbacks(Recorder(stop_after=3)).fit(blobs[0])
-    assert stopped.n_iter_ == 3
-    assert not stopped.converged_
-
-
-def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs):
-    X = blobs[0]
-    model = DeepSemiNMF(4, random_state=0).fit(X)
-    before = model.labels_
-    with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(Recorder(interrupt_after=2)).fit(X[:40, :9])
-    assert model.labels_ is before
-    assert model.n_features_in_ == 24
-    np.testing.assert_array_equal(model.set_callbacks().predict(X), before)
-
-
-DATA = normal(7, 30, 6)
-ODD = {
-    "constant": np.ones((20, 3)),
-    "all zero": np.zeros((20, 3)),
-    "zero rows": np.vstack([np.zeros((5, 6)), DATA]),
-    "zero columns": np.hstack([np.zeros((30, 5)), DATA]),
-    "one feature": np.linspace(-1, 1, 25)[:, None],
-    "duplicates": np.repeat(DATA[:8], 5, axis=0),
-    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
-    "as many points as clusters": DATA[:3],
-    "integers": np.arange(60).reshape(20, 3) % 7,
-    "far from the origin": DATA + 1e6,
-    "one huge outlier": np.vstack([DATA, np.eye(1, 6) * 1e9]),
-    "negative": -np.abs(DATA),
-    "wide": normal(8, 12, 400),
-    "wide, low rank": normal(8, 12, 2) @ normal(9, 2, 400),
-    "boolean": DATA > 0.5,
-    "separate blocks": scipy.linalg.block_diag(np.ones((10, 3)), np.ones((9, 4)) * 2),
-}
-
-
-@TO_ZERO
-@MAY_BE_FEWER
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("name", ODD)
-def test_odd_data_work(name, dtype):
-    data = ODD[name].astype(dtype)
-    model = DeepSemiNMF(3, random_state=0, max_iter=200).fit(data)
-    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(model.labels_.max() + 1))
-    for values in (model.embedding_, model.components_, *model.layer_components_, model.objective_history_):
-        assert np.isfinite(values).all()
-    assert model.embedding_.min() >= 0
-    assert np.isfinite(model.transform(data)).all()
-    error = np.linalg.norm(model.inverse_transform(model.embedding_).astype(float) - data)
-    assert error <= np.linalg.norm(data.astype(float)) * (1 + 1e-5)
-
-
-def test_more_clusters_than_points_are_refused(blobs):
-    refused(DeepSemiNMF(11), blobs[0][:10], "n_clusters=11", "n_samples=10")
-    refused(DeepSemiNMF(4, n_init=0), blobs[0], "n_init=0", "at least 1")
-
-
-# The few points of some checks can be rebuilt exactly.
-@TO_ZERO
-@parametrize_with_checks([DeepSemiNMF()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import make_blobs
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from smrmf import DS3
@@ -125,13 +124,6 @@ def test_exemplars_are_ranked_and_at_most_as_many_as_asked(blobs):
     assert_allclose(model.exemplar_scores_, norms[model.exemplar_indices_])
 
 
-@pytest.mark.parametrize("unit", [1e-200, 1e-6, 1e6, 1e200])
-def test_the_unit_of_the_data_does_not_matter(blobs, unit):
-    plain, scaled = DS3(exemplars=5).fit(blobs[0]), DS3(exemplars=5).fit(blobs[0] * unit)
-    assert_array_equal(plain.exemplar_indices_, scaled.exemplar_indices_)
-    assert scaled.objective_ == pytest.approx(plain.objective_ * unit, rel=1e-6)
-
-
 def test_sparse_points_and_precomputed_distances_give_the_same(blobs):
     X = np.maximum(blobs[0], 0)
     dense = DS3(exemplars=4).fit(X)
@@ -140,42 +132,11 @@ def test_sparse_points_and_precomputed_distances_give_the_same(blobs):
     assert_array_equal(given.exemplar_indices_, dense.exemplar_indices_)
 
 
-def test_threads_do_not_change_the_result():
-    X = np.random.default_rng(1).normal(size=(500, 3))
-    one, two = (DS3(exemplars=0.05, n_jobs=jobs).fit(X) for jobs in (1, 2))
-    assert_array_equal(one.representation_, two.representation_)
-
-
-def test_single_precision_is_kept(blobs):
-    model = DS3(exemplars=3).fit(blobs[0].astype(np.float32))
-    assert model.representation_.dtype == np.float32
-    assert_array_equal(model.labels_, DS3(exemplars=3).fit(blobs[0]).labels_)
-
-
 def test_equal_points_are_no_trouble():
     model = DS3(exemplars=2).fit(np.ones((6, 2)))
     assert model.objective_ == 0
     assert len(model.exemplar_indices_) <= 2
     assert DS3(exemplars=1).fit(np.ones((1, 2))).labels_.tolist() == [0]
-
-
-def test_too_few_iterations_are_told(blobs):
-    with pytest.warns(
-        ConvergenceWarning, match=r"DS3 did not converge in max_iter=3 iterations.*raise max_iter"
-    ):
-        model = DS3(exemplars=3, max_iter=3).fit(blobs[0])
-    assert not model.converged_
-    check_representation(model.representation_)
-    assert not DS3(exemplars=3, max_iter=3, tol=0).fit(blobs[0]).converged_  # all were asked for: no warning
-
-
-def test_bad_parameters_are_refused_in_one_sentence(blobs):
-    with pytest.raises(ValueError, match=r"exemplars=46 is more than n_samples=45: ask for at most 45"):
-        DS3(exemplars=46).fit(blobs[0])
-    with pytest.raises(ValueError, match=r"n_clusters=46 is more than the n_samples=45"):
-        DS3(n_clusters=46).fit(blobs[0])
-    with pytest.raises(ValueError, match=r"norm='l1' is not valid for DS3: it must be 'linf' or 'l2'"):
-        DS3(norm="l1").fit(blobs[0])
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -16,10 +16,7 @@ from sklearn.datasets import load_digits, make_blobs
 from sklearn.decomposition import NMF
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimators import Recorder
 
-from smrmf import _parallel
 from smrmf._parallel import SERIAL
 from smrmf.factorization._alternating import Multiplicative, squared_norm_of, unit_components
 from smrmf.factorization.gnmf import GNMF, either_neighbor_graph, first_factors
@@ -233,20 +230,6 @@ def test_rounding_does_not_decide_the_start(blobs):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_sparse_data_give_the_dense_result(blobs, kind):
-    X = blobs[0]
-    dense, sparse = short(kind).fit(X), short(kind).fit(sp.csr_array(X))
-    np.testing.assert_allclose(sparse.embedding_, dense.embedding_, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-6)
-    np.testing.assert_array_equal(sparse.labels_, dense.labels_)
-    new = X + 0.01
-    np.testing.assert_array_equal(sparse.predict(new), dense.predict(sp.csr_matrix(new)))
-    np.testing.assert_allclose(
-        sparse.transform(sp.csc_array(new)), dense.transform(new), rtol=1e-4, atol=1e-4
-    )
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_sparse_data_are_never_made_dense(kind):
     rng = np.random.default_rng(0)
     shape = (120, 100_000)
@@ -365,41 +348,6 @@ def test_a_given_graph_needs_no_neighbours():
 # The unit of the data, and kinds of numbers
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("unit", [1e-150, 1e6, 1e150])
-@EITHER_FORM
-def test_the_unit_of_the_data_does_not_matter(blobs, kind, unit, make):
-    X = blobs[0]
-    plain, scaled = short(kind).fit(make(X)), short(kind).fit(make(X * unit))
-    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
-    np.testing.assert_allclose(scaled.embedding_ / unit, plain.embedding_, rtol=1e-5, atol=1e-6)
-    np.testing.assert_allclose(scaled.components_, plain.components_, atol=1e-6)
-    np.testing.assert_allclose(np.linalg.norm(scaled.components_, axis=1), 1)
-    np.testing.assert_array_equal(scaled.predict(make(X * unit)), plain.labels_)
-
-
-def test_the_unit_changes_neither_objective_nor_error(blobs):
-    X = blobs[0]
-    one, two = (short(GNMF).fit(X * unit) for unit in (1, 1e6))
-    np.testing.assert_allclose(two.objective_history_, one.objective_history_, rtol=1e-7)
-    one, two = (NMFClustering(4, random_state=0).fit(X * unit) for unit in (1, 1e6))
-    assert two.reconstruction_err_ == pytest.approx(1e6 * one.reconstruction_err_, rel=1e-6)
-
-
-@pytest.mark.parametrize("unit", [1e-30, 1.0, 1e30])
-@pytest.mark.parametrize("kind", KINDS)
-@EITHER_FORM
-def test_single_precision_stays_single(blobs, kind, unit, make):
-    X = blobs[0]
-    wide = short(kind).fit(X)
-    narrow = short(kind).fit(make((X * unit).astype(np.float32)))
-    for name in ("embedding_", "components_"):
-        assert getattr(narrow, name).dtype == np.float32, name
-    assert narrow.transform(make((X * unit).astype(np.float32))).dtype == np.float32
-    np.testing.assert_allclose(narrow.embedding_ / unit, wide.embedding_, atol=0.05 * wide.embedding_.max())
-    assert adjusted_rand_score(wide.labels_, narrow.labels_) > 0.95
-
-
 def test_the_graph_has_the_precision_of_the_data(blobs):
     X = blobs[0].astype(np.float32)
     for graph in (None, graph_of(blobs[0], 5)):
@@ -416,17 +364,6 @@ def test_a_large_table_starts_in_either_precision():
     )
     assert narrow.components_.dtype == np.float32
     np.testing.assert_allclose(narrow.components_, wide.components_, atol=1e-3)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_result_does_not_depend_on_the_number_of_threads(kind, monkeypatch):
-    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
-    X, _ = make_blobs(600, 30, centers=5, cluster_std=6.0, random_state=0)
-    X -= X.min(axis=0)
-    one, two = (kind(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
-    for name in ("labels_", "embedding_", "components_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
-    np.testing.assert_array_equal(one.transform(X + 1), two.transform(X + 1))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -507,20 +444,6 @@ def test_the_graph_helps_on_digits():
     assert smooth > plain + 0.05
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@EITHER_FORM
-def test_predict_and_transform_reproduce_the_training_result(blobs, kind, make):
-    X = make(np.unique(blobs[0], axis=0))
-    model = short(kind).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
-    np.testing.assert_allclose(
-        model.inverse_transform(model.embedding_), model.embedding_ @ model.components_
-    )
-    np.testing.assert_array_equal(short(kind).fit_transform(X), model.embedding_)
-    np.testing.assert_array_equal(short(kind).fit_predict(X), model.labels_)
-
-
 @EITHER_FORM
 def test_close_points_far_away_find_themselves(make):
     # Their products agree to all digits but the last ones.
@@ -530,71 +453,10 @@ def test_close_points_far_away_find_themselves(make):
     np.testing.assert_allclose(model.transform(X), model.embedding_, rtol=1e-9)
 
 
-def test_the_model_keeps_its_own_copy_of_the_points(blobs):
-    for make in (np.asarray, sp.csr_array):
-        X, new = make(blobs[0].copy()), blobs[0] + 0.1
-        model = short(GNMF).fit(X)
-        before = model.transform(new)
-        X *= 3
-        np.testing.assert_array_equal(model.transform(new), before)
-
-
 @MAY_BE_EMPTY
 def test_all_iterations_are_done_if_the_tolerance_is_zero():
     # The objective of zeros is zero from the start, and stays so.
     assert GNMF(2, tol=0, max_iter=7, random_state=0).fit(np.zeros((20, 4))).n_iter_ == 7
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_too_few_iterations_are_said_where_fit_was_called(blobs, kind):
-    with pytest.warns(ConvergenceWarning, match="max_iter=2 iterations|iterations 2 reached") as said:
-        kind(4, max_iter=2, random_state=0).fit(blobs[0])
-    assert said[0].filename == __file__
-
-
-# Callbacks
-
-
-@pytest.mark.parametrize("labels", ["argmax", "kmeans"])
-@EITHER_FORM
-def test_callbacks_see_every_iteration(blobs, labels, make):
-    X = make(np.unique(blobs[0], axis=0))
-    recorder = Recorder()
-    options = {"manifold_weight": 0.01, "labels": labels, "random_state": 0, "max_iter": 20}
-    model = GNMF(4, **options).set_callbacks(recorder).fit(X)
-    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
-    np.testing.assert_array_equal(recorder.labels, model.labels_)
-    assert recorder.torn_down
-    # Watching changes nothing.
-    np.testing.assert_array_equal(GNMF(4, **options).fit(X).labels_, model.labels_)
-
-
-def test_callbacks_see_nmf_once(blobs):
-    recorder = Recorder()
-    model = NMFClustering(4, random_state=0).set_callbacks(recorder).fit(np.unique(blobs[0], axis=0))
-    assert recorder.objectives == [model.reconstruction_err_]
-    np.testing.assert_array_equal(recorder.labels, model.labels_)
-
-
-def test_a_callback_can_stop_the_fit_early(blobs):
-    # It asked for that itself, so there is no warning.
-    model = short(GNMF).set_callbacks(Recorder(stop_after=5)).fit(blobs[0])
-    assert model.n_iter_ == 5
-    assert not model.converged_
-
-
-@pytest.mark.parametrize(("kind", "moment"), [(GNMF, 2), (NMFClustering, 1)])
-def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs, kind, moment):
-    X = np.unique(blobs[0], axis=0)
-    model = short(kind).fit(X)
-    before = model.labels_
-    recorder = Recorder(interrupt_after=moment)
-    with pytest.raises(KeyboardInterrupt):
-        model.set_callbacks(recorder).fit(X[:60, :5] * 2)
-    assert recorder.torn_down
-    assert model.labels_ is before
-    assert model.n_features_in_ == 8
-    np.testing.assert_array_equal(model.set_callbacks().predict(X), before)
 
 
 # NMF
@@ -635,106 +497,10 @@ def test_negative_data_are_refused(blobs, kind, make):
     refused(kind(4), make(X), ValueError, kind.__name__, "-0.25", "at least 0")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"n_clusters": 91}, ["n_clusters=91", "n_samples=90"]),
-        ({"labels": "spectral"}, ["labels='spectral'", "'argmax'", "'kmeans'"]),
-        ({"init": "kmeans"}, ["init='kmeans'", "'random'"]),
-        ({"max_iter": 0}, ["max_iter=0"]),
-        ({"tol": -1.0}, ["tol=-1.0"]),
-        ({"n_jobs": 0}, ["n_jobs=0"]),
-    ],
-    ids=str,
-)
-def test_parameters_out_of_range_are_refused(blobs, kind, parameters, words):
-    refused(kind(**{"n_clusters": 4} | parameters), blobs[0], ValueError, *words)
-
-
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"n_neighbors": 90}, ["n_neighbors=90", "n_samples=90"]),
-        ({"n_neighbors": 0}, ["n_neighbors=0"]),
-        ({"manifold_weight": -1.0}, ["manifold_weight=-1.0", "at least 0"]),
-        ({"manifold_weight": "auto"}, ["manifold_weight='auto'"]),
-        ({"manifold_weight": np.inf}, ["manifold_weight=inf"]),
-    ],
-    ids=str,
-)
-def test_parameters_of_gnmf_out_of_range_are_refused(blobs, parameters, words):
-    refused(GNMF(4, **parameters), blobs[0], ValueError, *words)
-
-
 DATA = np.random.default_rng(0).random((30, 6))
-ODD = {
-    "constant": np.ones((20, 3)),
-    "all zero": np.zeros((20, 3)),
-    "all zero, many features": np.zeros((20, 30)),
-    "zero rows": np.vstack([np.zeros((5, 6)), DATA]),
-    "zero columns": np.hstack([np.zeros((30, 5)), DATA]),
-    "one feature": np.linspace(0, 1, 25)[:, None],
-    "duplicates": np.repeat(DATA[:8], 5, axis=0),
-    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
-    "as many points as clusters": DATA[:3],
-    "fewer features than clusters": DATA[:, :2],
-    "as many features as clusters": DATA[:, :3],
-    "integers": np.arange(60).reshape(20, 3) % 7,
-    "far from the origin": DATA + 1e6,
-    "one huge outlier": np.vstack([DATA, np.eye(1, 6) * 1e9]),
-    "wide": np.random.default_rng(1).random((12, 400)),
-    "boolean": DATA > 0.5,
-    "one entry": np.eye(20, 5) * np.eye(20, 1),
-}
-
-
-@MAY_BE_EMPTY
-@pytest.mark.parametrize(("make", "labels"), [(np.asarray, "kmeans"), (sp.csr_array, "argmax")])
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", ODD)
-def test_odd_data_work(kind, name, make, labels):
-    data = make(ODD[name])
-    options = {"n_neighbors": "auto"} if kind is GNMF else {}
-    model = kind(3, labels=labels, random_state=0, max_iter=50, **options).fit(data)
-    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(model.labels_.max() + 1))
-    for attribute in ("embedding_", "components_"):
-        assert np.isfinite(getattr(model, attribute)).all(), attribute
-        assert getattr(model, attribute).min() >= 0, attribute
-    assert np.isfinite(model.transform(data)).all()
-    assert np.isfinite(model.objective_ if kind is GNMF else model.reconstruction_err_)
-    error = np.linalg.norm(model.inverse_transform(model.embedding_) - ODD[name])
-    assert error <= np.linalg.norm(ODD[name].astype(float)) * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_the_defaults_take_as_few_points_as_clusters(kind):
-    model = kind(3, random_state=0).fit(DATA[:3])
-    np.testing.assert_array_equal(np.sort(model.labels_), np.arange(3))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_as_many_clusters_as_points_are_all_points(kind):
     model = kind(30, random_state=0).fit(DATA)
     np.testing.assert_array_equal(np.sort(model.labels_), np.arange(30))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_fewer_clusters_than_asked_for_are_said(kind):
-    with pytest.warns(ConvergenceWarning, match="clusters"):
-        kind(3, random_state=0).fit(np.zeros((20, 3)))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_one_cluster_is_everything(kind):
-    model = kind(1, random_state=0).fit(DATA)
-    assert (model.labels_ == 0).all()
-    assert model.predict(DATA + 1).tolist() == [0] * 30
-
-
-@parametrize_with_checks(
-    [GNMF(max_iter=100), NMFClustering()],
-    expected_failed_checks=lambda estimator: {"check_clustering": "gives the points negative values"},
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

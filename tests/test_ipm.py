@@ -8,9 +8,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from plain_selection import plain_ipm
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from smrmf import _parallel, _validation
+from smrmf import _validation
 from smrmf._parallel import SERIAL_LIBRARIES
 from smrmf.selection.ipm import IPM, longest_direction
 
@@ -169,14 +168,6 @@ def test_a_short_row_can_be_chosen_for_its_direction_without_a_say_in_it():
         assert IPM(1).fit(with_short).exemplar_indices_[0] == len(X)
 
 
-@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-6, 1e6, 1e200, 1e305])
-def test_the_unit_of_the_data_does_not_matter(unit):
-    X = data_of("tall")
-    plain, scaled = IPM(15).fit(X), IPM(15).fit(X * unit)
-    assert_array_equal(plain.exemplar_indices_, scaled.exemplar_indices_)
-    assert_allclose(scaled.exemplar_scores_, plain.exemplar_scores_, rtol=1e-9)
-
-
 def test_an_outlier_that_dwarfs_the_rest_leaves_the_rest_to_be_ranked():
     X = data_of("tall")
     model = IPM(10).fit(np.vstack([[1e30] + [0] * 11, X]))
@@ -204,24 +195,6 @@ def test_entries_stored_in_pieces_are_their_sum():
     columns = np.tile(np.arange(m), 2 * n)
     pieces = sp.csr_array((values.ravel(), columns, np.arange(n + 1) * 2 * m), shape=X.shape)
     assert_array_equal(IPM(10).fit(pieces).exemplar_indices_, IPM(10).fit(X).exemplar_indices_)
-
-
-@pytest.mark.parametrize("name", ["tall", "wide", "digits"])
-def test_single_precision_stays_single(name):
-    X = data_of(name).astype(np.float32)
-    narrow, wide = IPM(12).fit(X), IPM(12).fit(X.astype(np.float64))
-    assert narrow.exemplar_scores_.dtype == np.float32
-    assert_array_equal(narrow.exemplar_indices_, wide.exemplar_indices_)
-    assert_allclose(narrow.exemplar_scores_, wide.exemplar_scores_, rtol=1e-6)
-
-
-@pytest.mark.parametrize("matching", MATCHINGS)
-def test_result_does_not_depend_on_the_number_of_threads(matching, monkeypatch):
-    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 256)  # many blocks in every step
-    X = data_of("digits")
-    one, two = (IPM(30, matching=matching, n_jobs=jobs).fit(X) for jobs in (1, 2))
-    assert_array_equal(one.exemplar_indices_, two.exemplar_indices_)
-    assert_array_equal(one.exemplar_scores_, two.exemplar_scores_)
 
 
 def test_duplicates_wait_for_a_restart_and_the_first_of_them_wins():
@@ -347,42 +320,7 @@ def test_more_steps_than_one_run_has_still_settle(monkeypatch):
     assert_allclose(energies @ found**2, np.linalg.eigvalsh(P @ (energies[:, None] * P))[-1], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"exemplars": 61}, ["exemplars=61", "n_samples=60", "at most 60"]),
-        ({"exemplars": 0}, ["exemplars=0", "at least 1"]),
-        ({"exemplars": 1.5}, ["exemplars=1.5", "at most 1"]),
-        ({"exemplars": "all"}, ["exemplars='all'", "integer"]),
-        ({"matching": "best"}, ["matching='best'", "'original'", "'residual'"]),
-        ({"n_jobs": 0}, ["n_jobs=0"]),
-    ],
-    ids=str,
-)
-def test_bad_parameters_get_one_sentence(parameters, words):
-    model = IPM(**parameters)
-    before = set(vars(model))
-    with pytest.raises(ValueError) as raised:  # noqa: PT011 - the words are checked below
-        model.fit(data_of("tall"))
-    assert "\n" not in str(raised.value)
-    for word in words:
-        assert word in str(raised.value)
-    assert set(vars(model)) == before
-
-
-def test_not_finite_says_where():
-    X = data_of("tall").copy()
-    X[17, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN at row 17, column 2"):
-        IPM().fit(X)
-
-
 def test_what_would_not_fit_in_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_validation, "available_bytes", lambda: 5 * 8 * 12 * 12 - 1)
     with pytest.raises(MemoryError, match=r"5 arrays of 12 x 12.*TruncatedSVD"):
         IPM().fit(data_of("tall"))
-
-
-@parametrize_with_checks([IPM(), IPM(1.0, matching="residual", n_jobs=1)])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -11,7 +11,6 @@ from scipy.special import gammaln
 from scipy.stats import chi2
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, linear_kernel, rbf_kernel
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from smrmf import _parallel, _validation
 from smrmf._parallel import SERIAL, SERIAL_LIBRARIES
@@ -273,33 +272,6 @@ def test_same_seed_same_result_on_any_number_of_threads(kernel, monkeypatch):
     assert set(one.exemplar_indices_) != set(other.exemplar_indices_)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "cosine", "rbf"])
-def test_sparse_input_gives_the_dense_result(kernel):
-    X = load_digits().data[:90]
-    dense = KDPP(15, kernel=kernel, random_state=0).fit(X)
-    sparse = KDPP(15, kernel=kernel, random_state=0).fit(sp.csr_matrix(X))
-    assert_array_equal(dense.exemplar_indices_, sparse.exemplar_indices_)
-    assert_allclose(dense.log_likelihood_, sparse.log_likelihood_)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "cosine", "rbf"])
-def test_single_precision_stays_single(kernel):
-    X = load_iris().data[::3].astype(np.float32)
-    model = KDPP(3, kernel=kernel, random_state=0).fit(X)
-    assert model.exemplar_scores_.dtype == np.float32
-    same = KDPP(3, kernel=kernel, random_state=0).fit(X.astype(np.float64))
-    assert_array_equal(model.exemplar_indices_, same.exemplar_indices_)
-
-
-@pytest.mark.parametrize("kernel", ["linear", "cosine", "rbf", "precomputed"])
-@pytest.mark.parametrize("unit", [1e-300, 1e-200, 1e-6, 1e6, 1e200, 1e305])
-def test_the_unit_of_the_data_does_not_matter(kernel, unit):
-    X = linear_kernel(TALL) if kernel == "precomputed" else TALL
-    plain, scaled = (KDPP(3, kernel=kernel, random_state=1).fit(data) for data in (X, X * unit))
-    assert_array_equal(plain.exemplar_indices_, scaled.exemplar_indices_)
-    assert_allclose(plain.log_likelihood_, scaled.log_likelihood_, rtol=1e-6)
-
-
 def test_cosines_do_not_see_lengths():
     lengths = 10.0 ** np.arange(-300, 300, 90)[:, None]
     plain, scaled = (KDPP(3, random_state=1).fit(X) for X in (TALL, TALL * lengths))
@@ -425,45 +397,8 @@ def test_rounding_in_a_given_kernel_is_no_fault():
     assert KDPP(5, kernel="precomputed", random_state=0).fit(L).regularization_ == 0.001
 
 
-@pytest.mark.parametrize(
-    ("parameters", "words"),
-    [
-        ({"exemplars": 8}, ["exemplars=8", "n_samples=7", "at most 7"]),
-        ({"exemplars": 0}, ["exemplars=0", "at least 1"]),
-        ({"exemplars": 1.5}, ["exemplars=1.5", "at most 1"]),
-        ({"kernel": "poly"}, ["kernel='poly'", "'cosine'", "'precomputed'"]),
-        ({"regularization": -0.1}, ["regularization=-0.1", "at least 0", "'auto'"]),
-        ({"regularization": "none"}, ["regularization='none'", "'auto'"]),
-        ({"random_state": "seed"}, ["random_state='seed'", "None"]),
-        ({"n_jobs": 0}, ["n_jobs=0"]),
-    ],
-    ids=str,
-)
-def test_bad_parameters_get_one_sentence(parameters, words):
-    refused(KDPP(**parameters), TALL, ValueError, *words)
-
-
 @pytest.mark.parametrize(("kernel", "side"), [("linear", 4), ("rbf", 7)])
 def test_what_would_not_fit_in_memory_is_refused(kernel, side, monkeypatch):
     needed = 8 * (5 * side * side + 4 * 7 * 2)
     monkeypatch.setattr(_validation, "available_bytes", lambda: needed - 1)
     refused(KDPP(2, kernel=kernel), TALL, MemoryError, f"5 arrays of {side} x {side}", "fewer exemplars")
-
-
-# scikit-learn gives a precomputed kernel to every check, but in two of them no kernel any more.
-NO_KERNEL = {
-    "check_positive_only_tag_during_fit": "shifts the kernel, which then has negative eigenvalues",
-    "check_estimators_dtypes": "rounds the kernel to integers, with the same result",
-}
-ESTIMATORS = [
-    KDPP(),
-    KDPP(1.0, kernel="rbf", regularization=0.01, n_jobs=1),
-    KDPP(kernel="precomputed"),
-]
-
-
-@parametrize_with_checks(
-    ESTIMATORS, expected_failed_checks=lambda model: NO_KERNEL if model.kernel == "precomputed" else {}
-)
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -6,9 +6,10 @@ import tracemalloc
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from smrmf import DS3, RMNMF, SMRMF, FastSMRMF
+from smrmf import DS3, RMNMF, SMRMF, FastSMRMF, _validation
 
 
 def peak_of(fit):
@@ -28,7 +29,8 @@ def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
     X = X.astype(dtype)
     # Compiled code is not counted; 300 points make more than one tile, as the real fit does.
     SMRMF(5, selection=selection, exemplars=0.5, random_state=0).fit(X[:300])
-    model = SMRMF(5, selection=selection, random_state=0, tol=1e-2)
+    # All arrays are made in the first iterations, and the results at the end of any.
+    model = SMRMF(5, selection=selection, random_state=0, max_iter=3, tol=0)
     assert peak_of(lambda: model.fit(X)) <= 5 * n * n * X.itemsize
 
 
@@ -49,3 +51,15 @@ def test_ds3_holds_at_most_five_square_arrays(parameters):
     X, _ = make_blobs(n, 10, centers=5, random_state=0)
     model = DS3(max_iter=20, tol=0, **parameters).fit(X[:300])
     assert peak_of(lambda: model.fit(X)) <= 5 * n * n * X.itemsize
+
+
+def test_smrmf_asks_for_five_square_arrays_and_the_others_for_none(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(30, 4))
+    monkeypatch.setattr(_validation, "available_bytes", lambda: 5 * 30 * 30 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"5 arrays of 30 x 30.*FastSMRMF"):
+        SMRMF(3).fit(X)
+    SMRMF(3, random_state=0).fit(X.astype(np.float32))
+    FastSMRMF(3, random_state=0).fit(X)
+    monkeypatch.setattr(_validation, "available_bytes", lambda: 6 * 30 * 4 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"30 x 4.*TruncatedSVD"):
+        FastSMRMF(3).fit(sp.csr_array(X))

@@ -8,17 +8,13 @@ from itertools import combinations
 import cvxpy as cp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import cdist
 from scipy.stats import ortho_group
 from sklearn.datasets import load_wine, make_blobs
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
-from test_estimators import Recorder
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
@@ -516,16 +512,6 @@ def test_weights_in_raw_units_change_with_the_unit(blobs, unit):
     np.testing.assert_allclose(scaled.objective_ / unit, plain.objective_, rtol=1e-6)
 
 
-@pytest.mark.parametrize("unit", [1e-150, 1e-6, 1e6, 1e150])
-def test_automatic_weights_do_not_depend_on_the_unit(blobs, unit):
-    X, _ = blobs
-    plain, scaled = APMF(3, random_state=0).fit(X), APMF(3, random_state=0).fit(X * unit)
-    np.testing.assert_array_equal(scaled.labels_, plain.labels_)
-    np.testing.assert_allclose(scaled.components_ / unit, plain.components_, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(np.abs(scaled.projection_), np.abs(plain.projection_), atol=1e-5)
-    np.testing.assert_array_equal(scaled.predict(X * unit), plain.labels_)
-
-
 SHAPES = {
     "tall": normal(0, 60, 12),
     "wide": normal(1, 25, 60),
@@ -593,23 +579,6 @@ def test_too_many_components_are_refused(X, count, limit):
     assert set(vars(model)) == before
 
 
-@pytest.mark.parametrize(
-    ("parameters", "word"),
-    [
-        ({"n_components": 0}, "n_components=0"),
-        ({"n_components": 0.0}, "n_components=0.0"),
-        ({"n_components": 1.5}, "n_components=1.5"),
-        ({"n_components": "half"}, "n_components='half'"),
-        ({"projection_weight": 0}, "projection_weight=0"),
-        ({"projection_weight": "big"}, "projection_weight='big'"),
-    ],
-    ids=str,
-)
-def test_parameters_that_cannot_be_are_refused(blobs, parameters, word):
-    with pytest.raises(ValueError, match=word):
-        APMF(3, **parameters).fit(blobs[0])
-
-
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_papers_settings_run(wide):
     X = load_wine().data[::3]
@@ -633,66 +602,10 @@ def test_the_origin_does_not_hide_the_clusters(shape, offset, dtype):
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
-def test_single_precision_stays_single(blobs):
-    X, _ = blobs
-    wide, narrow = APMF(3, random_state=0).fit(X), APMF(3, random_state=0).fit(X.astype(np.float32))
-    for name in ("embedding_", "components_", "representation_", "affinity_", "projection_"):
-        assert getattr(narrow, name).dtype == np.float32, name
-    assert adjusted_rand_score(wide.labels_, narrow.labels_) > 0.98
-    assert narrow.objective_ == pytest.approx(wide.objective_, rel=1e-3)
-
-
 def test_single_precision_projects_to_as_many_coordinates():
     X = load_wine().data  # features of very different units, none of them dependent
     wide, narrow = APMF(3, random_state=0).fit(X), APMF(3, random_state=0).fit(X.astype(np.float32))
     assert narrow.n_components_ == wide.n_components_ == 6
-
-
-def test_sparse_input_gives_the_dense_result(blobs):
-    X = np.where(np.abs(blobs[0]) > 2, blobs[0], 0)
-    dense, sparse = APMF(3, random_state=0).fit(X), APMF(3, random_state=0).fit(sp.csr_array(X))
-    np.testing.assert_allclose(dense.embedding_, sparse.embedding_, atol=1e-10)
-
-
-def test_the_result_does_not_depend_on_the_number_of_threads(monkeypatch):
-    monkeypatch.setattr(_parallel, "BLOCK_ENTRIES", 4096)  # many blocks in every step
-    X, _ = make_blobs(300, 40, centers=5, cluster_std=6.0, random_state=0)
-    one, two = (APMF(5, random_state=0, n_jobs=jobs, tol=1e-3).fit(X) for jobs in (1, 2))
-    for name in ("labels_", "embedding_", "components_", "projection_", "objective_history_"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
-
-
-def test_predict_and_transform_reproduce_the_training_result(blobs):
-    X, _ = blobs
-    model = APMF(3, random_state=0).fit(X)
-    np.testing.assert_array_equal(model.predict(X), model.labels_)
-    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12)
-
-
-def test_callbacks_see_every_iteration_and_may_stop(blobs):
-    X, _ = blobs
-    recorder = Recorder()
-    model = APMF(3, random_state=0).set_callbacks(recorder).fit(X)
-    np.testing.assert_allclose(recorder.objectives, model.objective_history_)
-    np.testing.assert_array_equal(recorder.labels, model.labels_)
-    stopped = APMF(3, random_state=0, tol=0).set_callbacks(Recorder(stop_after=3)).fit(X)
-    assert stopped.n_iter_ == 3
-
-
-def test_an_interrupted_fit_leaves_the_earlier_one_in_place(blobs):
-    X, _ = blobs
-    model = APMF(3, random_state=0).fit(X)
-    before = model.projection_
-    with pytest.raises(KeyboardInterrupt):
-        model.set_params(tol=0).set_callbacks(Recorder(interrupt_after=2)).fit(X[:30, :5])
-    assert model.projection_ is before
-    assert model.n_features_in_ == 12
-
-
-def test_too_few_iterations_are_said_where_fit_was_called(blobs):
-    with pytest.warns(ConvergenceWarning, match="APMF did not converge in max_iter=1") as said:
-        APMF(3, max_iter=1, random_state=0, init="kmeans", penalty=1e-3).fit(blobs[0])
-    assert {warning.filename for warning in said} == {__file__}
 
 
 def test_without_a_manifold_term_neighbours_count_by_distance(blobs):
@@ -751,15 +664,3 @@ def test_odd_data_work(name, dtype):
     assert model.objective_history_.min() >= 0  # a sum of lengths and squares
     np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-5)
     assert np.isfinite(model.transform(data)).all()
-
-
-@MAY_BE_EMPTY
-@pytest.mark.parametrize("unit", [1e-300, 1e300])
-def test_tiny_and_huge_data_work(unit):
-    model = APMF(3, random_state=0).fit(DATA * unit)
-    np.testing.assert_array_equal(model.labels_, APMF(3, random_state=0).fit(DATA).labels_)
-
-
-@parametrize_with_checks([APMF()])
-def test_scikit_learn_check(estimator, check):
-    check(estimator)

@@ -1,0 +1,174 @@
+"""What a fitted estimator offers: new points, copies, names of features, other forms of output."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from estimators import POINTS, each
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
+from support import assert_finite, assert_same, fitted, results
+
+SHORTCUTS = {"fit_predict": "labels_", "fit_transform": "embedding_", "fit_select": "exemplar_indices_"}
+
+
+@each()
+def test_a_fit_has_finite_results_of_the_promised_shapes(case):
+    model = fitted(case)
+    n, m = case.usual().shape
+    assert_finite(model)
+    assert model.n_features_in_ == m
+    if hasattr(model, "labels_"):
+        np.testing.assert_array_equal(np.unique(model.labels_), np.arange(model.labels_.max() + 1))
+        assert model.labels_.shape == (n,)
+        assert model.get_params().get("n_clusters", None) in (None, model.labels_.max() + 1)
+    if hasattr(model, "components_"):
+        assert model.components_.shape == (len(model.components_), m)
+        assert model.embedding_.shape == (n, len(model.components_))
+    if hasattr(model, "exemplar_indices_"):
+        assert model.exemplar_indices_.shape == model.exemplar_scores_.shape
+        assert (np.diff(model.exemplar_scores_) <= 1e-9).all() or not case.ranked
+        assert len(set(model.exemplar_indices_.tolist())) == len(model.exemplar_indices_) >= 1
+        assert 0 <= model.exemplar_indices_.min() <= model.exemplar_indices_.max() < n
+    if hasattr(model, "affinity_"):
+        assert model.affinity_.shape == (n, n)
+        assert abs(model.affinity_ - model.affinity_.T).max() == 0
+        assert model.affinity_.min() >= 0
+    if hasattr(model, "representation_"):
+        np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-6)
+        assert model.representation_.min() >= 0
+    if hasattr(model, "objective_history_"):
+        assert len(model.objective_history_) == model.n_iter_
+        assert model.objective_ == model.objective_history_[-1]
+
+
+@each()
+@pytest.mark.parametrize("shortcut", SHORTCUTS)
+def test_shortcuts_return_what_fit_sets(case, shortcut):
+    if not case.has(shortcut):
+        return
+    model = case.make()
+    np.testing.assert_array_equal(getattr(model, shortcut)(case.usual()), vars(model)[SHORTCUTS[shortcut]])
+    assert_same(fitted(case), model)
+
+
+# New points
+
+
+@each("predict", "transform", "inverse_transform")
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_training_points_are_found_again(case, form):
+    X = form(case.usual())
+    model = case.make().fit(X)
+    np.testing.assert_array_equal(model.predict(X), model.labels_)
+    size = np.abs(model.embedding_).max()
+    np.testing.assert_allclose(model.transform(X), model.embedding_, atol=1e-12 * size)
+    rebuilt = model.inverse_transform(model.embedding_)
+    np.testing.assert_allclose(rebuilt, model.embedding_ @ model.components_)
+
+
+@each("predict", "transform")
+def test_new_points_are_like_their_neighbours(case):
+    model = fitted(case)
+    near = case.usual() + 1e-7
+    np.testing.assert_array_equal(model.predict(near), model.labels_)
+    size = np.abs(model.embedding_).max()
+    np.testing.assert_allclose(model.transform(near), model.embedding_, atol=1e-4 * size)
+    far = np.full((1, case.usual().shape[1]), 1e300)
+    assert np.isfinite(model.transform(far)).all()
+    assert 0 <= model.predict(far)[0] < 3
+
+
+@each("predict", "transform")
+def test_another_number_of_features_is_refused(case):
+    model, X = fitted(case), case.usual()
+    for method in (model.predict, model.transform):
+        with pytest.raises(ValueError, match=f"X has 3 features, but .* is expecting {X.shape[1]} features"):
+            method(X[:, :3])
+    size = model.embedding_.shape[1]
+    with pytest.raises(ValueError, match=rf"\(7, {size + 1}\).*{size} columns"):
+        model.inverse_transform(np.ones((7, size + 1)))
+    with pytest.raises(ValueError, match="NaN"):
+        model.inverse_transform(np.full((2, size), np.nan))
+
+
+@each("predict", "transform", "inverse_transform")
+def test_who_is_not_fitted_says_so(case):
+    for method in ("predict", "transform", "inverse_transform"):
+        with pytest.raises(NotFittedError, match=type(case.estimator).__name__):
+            getattr(case.make(), method)(case.usual())
+
+
+# Copies
+
+
+@each()
+@pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model))])
+def test_copies_are_the_same(case, duplicate):
+    again = duplicate(fitted(case))
+    assert_same(fitted(case), again)
+    assert repr(again) == repr(fitted(case))
+    if case.has("predict"):
+        new = case.data(POINTS + 0.3)
+        np.testing.assert_array_equal(again.predict(new), fitted(case).predict(new))
+        np.testing.assert_array_equal(again.transform(new), fitted(case).transform(new))
+
+
+@each()
+def test_a_clone_has_the_parameters_and_nothing_else(case):
+    new = clone(fitted(case))
+    assert vars(new).keys() == new.get_params(deep=False).keys()
+    assert repr(new.get_params()) == repr(fitted(case).get_params())
+    assert_same(fitted(case), new.fit(case.usual()))
+
+
+@each()
+def test_a_second_fit_is_a_first_one(case):
+    model = case.make().fit(case.data(POINTS[::2, :4] * 3))
+    assert_same(fitted(case), model.fit(case.usual()))
+
+
+# Tables with names
+
+
+def named(X):
+    return pd.DataFrame(X, columns=[f"feature {i}" for i in range(X.shape[1])])
+
+
+@each()
+def test_named_features_are_remembered_and_change_nothing(case):
+    table = named(case.usual())
+    model = case.make().fit(table)
+    assert_same(fitted(case), model)
+    np.testing.assert_array_equal(model.feature_names_in_, table.columns)
+    if case.has("predict"):
+        np.testing.assert_array_equal(model.predict(table), model.labels_)
+        with pytest.raises(ValueError, match="feature names"):
+            model.predict(table.rename(columns={"feature 0": "another"}))
+    model.fit(case.usual())
+    assert not hasattr(model, "feature_names_in_")
+
+
+@each("transform", "set_output")
+def test_output_can_be_a_table(case):
+    model = case.make().set_output(transform="pandas")
+    table = model.fit(named(case.usual())).transform(named(case.usual()))
+    assert isinstance(table, pd.DataFrame)
+    prefix = type(model).__name__.lower()
+    assert list(table.columns) == [f"{prefix}{i}" for i in range(len(model.components_))]
+    np.testing.assert_allclose(table.to_numpy(), fitted(case).transform(case.usual()))
+    assert list(model.get_feature_names_out()) == list(table.columns)
+
+
+@each()
+def test_it_is_the_end_of_a_pipeline(case):
+    pipeline = make_pipeline(FunctionTransformer(), case.make()).fit(case.usual())
+    assert_same(fitted(case), pipeline[-1])
+    assert results(pipeline[-1])

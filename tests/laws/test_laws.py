@@ -1,0 +1,260 @@
+"""What every fit keeps: its data, its bits, its precision, and its result in other units and orders."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import POINTS, each
+from scipy.linalg import block_diag
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from support import (
+    assert_close,
+    assert_finite,
+    assert_same,
+    clear_exemplars,
+    fitted,
+    quietly,
+    results,
+    small_blocks,
+)
+
+FORMS = {
+    "dense": np.array,
+    "single": lambda X: X.astype(np.float32),
+    "fortran": np.asfortranarray,
+    "csr": sp.csr_array,
+}
+
+
+# Data, seeds and threads
+
+
+@each()
+@pytest.mark.parametrize("form", FORMS)
+def test_the_data_are_left_alone_and_not_kept(case, form):
+    X = FORMS[form](case.usual())
+    before = X.copy()
+    parameters = case.make().get_params()
+    model = case.make().fit(X)
+    assert abs(X - before).max() == 0
+    assert {name: repr(value) for name, value in model.get_params().items()} == {
+        name: repr(value) for name, value in parameters.items()
+    }
+    if case.has("transform"):
+        new = case.data(POINTS[:20] + 0.1)
+        at_first = model.transform(new)
+        X *= -3
+        np.testing.assert_array_equal(model.transform(new), at_first)
+
+
+@each("random_state")
+def test_a_seed_gives_the_same_fit_again_and_so_does_its_generator(case):
+    assert_same(fitted(case), case.make().fit(case.usual()))
+    assert_same(fitted(case), case.make(random_state=np.random.RandomState(0)).fit(case.usual()))
+    assert_finite(case.make(random_state=None).fit(case.usual()))
+
+
+@each()
+def test_the_number_of_threads_changes_no_bit(case, monkeypatch):
+    X = case.data(make_blobs(100, 7, centers=4, cluster_std=3.0, random_state=0)[0])
+    # Few iterations are enough, as different bits never become equal again.
+    settings = {"max_iter": 4, "tol": 0} if case.has("max_iter") else {}
+    models = [case.make(n_jobs=n_jobs, **settings) for n_jobs in (1, 2, 3)]
+    small_blocks(monkeypatch, 256)
+    for model in models:
+        quietly(model.fit, X)
+        assert_same(models[0], model)
+        if case.has("transform"):
+            np.testing.assert_array_equal(model.transform(X + 1), models[0].transform(X + 1))
+
+
+# Precision, units, order, form
+
+
+@each()
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_single_precision_stays_single_and_finds_the_same(case, form):
+    X = form(case.usual().astype(np.float32))
+    wide, narrow = results(fitted(case)), case.make().fit(X)
+    found = results(narrow)
+    assert found.keys() == wide.keys()
+    for name in {name for name, value in wide.items() if value.dtype.kind == "f"} - {"objective_history_"}:
+        assert found[name].dtype == np.float32 or found[name].ndim < 2, name
+        size = np.abs(wide[name]).max()
+        np.testing.assert_allclose(found[name], wide[name], atol=0.02 * size, err_msg=name)
+    if case.has("transform"):
+        assert narrow.transform(X).dtype == np.float32
+    for unit in (2.0**-90, 2.0**90):
+        found |= results(case.make().fit(X * np.float32(unit)))
+        if "labels_" in wide:
+            assert adjusted_rand_score(wide["labels_"], found["labels_"]) == 1.0
+        if "exemplar_indices_" in wide:
+            assert set(found["exemplar_indices_"]) == set(wide["exemplar_indices_"])
+
+
+# Powers of two, which change no digit; half of them for sparse data.
+UNITS = {
+    1024.0: sp.csr_array,
+    2.0**-30: np.asarray,
+    2.0**-500: sp.csr_array,
+    2.0**490: np.asarray,
+    2.0**-990: np.asarray,
+    2.0**1000: sp.csr_array,
+}
+
+
+@each()
+def test_the_unit_of_the_data_scales_the_result_and_changes_nothing_else(case):
+    plain = results(fitted(case))
+    powers = {name: {0, 1} for name in plain}
+    for unit, form in UNITS.items():
+        X = form(case.usual() * unit)
+        model = case.make().fit(X)
+        for name, value in results(model).items():
+            powers[name] &= {p for p in powers[name] if scales(plain[name], value, unit, p)}
+            assert powers[name], (name, unit)
+        if case.has("predict"):
+            np.testing.assert_array_equal(model.predict(X), plain["labels_"])
+
+
+def scales(plain, scaled, unit, power):
+    """Tell whether a result is the plain one times a power of the unit."""
+    if plain.shape != scaled.shape:
+        return False
+    if plain.dtype.kind != "f":
+        return power == 0 and bool((plain == scaled).all())
+    back = scaled / unit**power
+    size = np.abs(plain).max(initial=0)
+    return bool(np.allclose(back, plain, rtol=1e-6, atol=1e-6 * size))
+
+
+ORDER = np.random.default_rng(5).permutation(len(POINTS))
+
+
+@each("fit_predict")
+def test_the_order_of_the_points_does_not_change_the_partition(case):
+    labels = case.make().fit_predict(case.data(POINTS[ORDER]))
+    assert adjusted_rand_score(fitted(case).labels_[ORDER], labels) == 1.0
+
+
+@each(law="exemplars in any order")
+def test_the_order_of_the_points_does_not_change_the_exemplars(case):
+    if not hasattr(fitted(case), "exemplar_indices_"):
+        return
+    model = case.make().fit(case.data(POINTS[ORDER]))
+    assert {ORDER[row] for row in clear_exemplars(model)} == clear_exemplars(fitted(case))
+    np.testing.assert_allclose(model.exemplar_scores_, fitted(case).exemplar_scores_, rtol=1e-3)
+
+
+SCATTERED = np.where(abs(POINTS) > np.quantile(abs(POINTS), 0.2), POINTS, 0.0)
+
+
+@each()
+@pytest.mark.parametrize("form", [sp.csr_array, sp.csc_matrix, sp.coo_array], ids=lambda form: form.__name__)
+def test_sparse_data_give_the_dense_result(case, form):
+    X = case.data(SCATTERED)
+    dense, sparse = case.make().fit(X), case.make().fit(form(X))
+    assert_close(dense, sparse, 1e-6)
+    if case.has("predict"):
+        new = case.data(SCATTERED + 0.01)
+        np.testing.assert_array_equal(sparse.predict(form(new)), dense.predict(new))
+        np.testing.assert_allclose(sparse.transform(form(new)), dense.transform(new), rtol=1e-5, atol=1e-8)
+
+
+# Odd data
+
+
+SOME = np.random.default_rng(0).normal(size=(30, 4))
+ODD = {
+    "constant": np.ones((20, 3)),
+    "constant, many features": np.ones((20, 40)),
+    "zeros": np.zeros((20, 3)),
+    "zeros, many features": np.zeros((50, 40)),
+    "zero rows": np.vstack([np.zeros((5, 4)), SOME]),
+    "zero columns": np.hstack([np.zeros((30, 5)), SOME]),
+    "one feature": np.linspace(-1, 1, 25)[:, None],
+    "two features": SOME[:, :2],
+    "duplicates": np.repeat(SOME[:8], 5, axis=0),
+    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
+    "orthogonal": np.eye(12),
+    "one entry": np.eye(20, 5) * np.eye(20, 1),
+    "separate blocks": block_diag(np.ones((10, 3)), np.ones((9, 4)) * 2),
+    "ten points": SOME[:10],
+    "integers": np.arange(60).reshape(20, 3) % 7,
+    "booleans": SOME > 0,
+    "negative": -abs(SOME),
+    "far from the origin": SOME + 1e6,
+    "very far from the origin": SOME + 1e8,
+    "one huge outlier": np.vstack([SOME, [[1e9, 0, 0, 0]]]),
+    "wide": np.random.default_rng(1).normal(size=(12, 400)),
+    "wide, low rank": SOME[:12, :2] @ np.random.default_rng(2).normal(size=(2, 400)),
+    "tiny": SOME * 1e-300,
+    "huge": SOME * 1e300,
+}
+EXPECTED = ("did not converge", "clusters came out empty", "clusters were found", "fewer than n_clusters")
+EXPECTED += ("graph is empty", "Maximum number of iterations")
+
+
+@each()
+@pytest.mark.parametrize("odd", ODD)
+@pytest.mark.parametrize("dtype", [float, np.float32], ids=["double", "single"])
+def test_odd_data_give_finite_results(case, odd, dtype):
+    X = case.data(ODD[odd] * 1)
+    if dtype is np.float32:  # which has smaller limits
+        X = (X * {"tiny": 1e280, "huge": 1e-280}.get(odd, 1)).astype(dtype)
+    model = case.make()
+    said = quietly(model.fit, X)
+    assert all(any(words in str(w.message) for words in EXPECTED) for w in said), said
+    assert_finite(model)
+    if hasattr(model, "labels_"):
+        labels = np.unique(model.labels_)
+        np.testing.assert_array_equal(labels, np.arange(len(labels)))
+        assert len(labels) == case.estimator.n_clusters or not case.orthogonal
+    if hasattr(model, "representation_"):
+        np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-5)
+    if hasattr(model, "exemplar_indices_"):
+        assert len(set(model.exemplar_indices_)) == len(model.exemplar_indices_) >= 1
+    if case.has("transform"):
+        assert np.isfinite(model.transform(X)).all()
+        assert_rebuilt(case, model, X.astype(float))
+
+
+def assert_rebuilt(case, model, X):
+    """Check the promises about an embedding."""
+    G = model.embedding_.astype(float)
+    if case.orthogonal:
+        np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
+        return
+    assert G.min() >= 0
+    # Components of nothing at all would leave all of X.
+    size = np.abs(X).max() or 1.0
+    left = np.linalg.norm(X / size - model.inverse_transform(model.embedding_) / size)
+    assert left <= np.linalg.norm(X / size) * (1 + 1e-5)
+
+
+@each("n_clusters", law="fewer clusters are said")
+@pytest.mark.parametrize("odd", ["constant", "two groups of duplicates"])
+def test_fewer_clusters_than_asked_for_are_said(case, odd):
+    model = case.make(n_clusters=3)
+    said = [str(w.message) for w in quietly(model.fit, case.data(ODD[odd]))]
+    found = model.labels_.max() + 1
+    assert found == 3 or any("clusters" in words and "lower n_clusters" in words for words in said)
+
+
+@each("n_clusters")
+def test_as_many_points_as_clusters_are_all_clusters(case):
+    settings = {"exemplars": 1.0} if case.has("exemplars") else {}
+    model = case.make(n_clusters=3, **settings)
+    quietly(model.fit, case.data(SOME[:3]))
+    np.testing.assert_array_equal(np.sort(model.labels_), np.arange(3))
+
+
+@each("n_clusters")
+def test_one_cluster_is_everything(case):
+    model = case.make(n_clusters=1)
+    quietly(model.fit, case.usual())
+    np.testing.assert_array_equal(model.labels_, 0)
+    if case.has("predict"):
+        np.testing.assert_array_equal(model.predict(case.data(POINTS + 1)), 0)

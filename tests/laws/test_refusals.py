@@ -1,0 +1,178 @@
+"""What cannot be is refused in one sentence, before any work, and leaves no trace on the estimator."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from estimators import CASES, POINTS, each, marks
+
+from smrmf import _validation
+
+EITHER_FORM = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+
+
+def refused(model, X, error, *words):
+    """Fit, expect one sentence with these words, and no trace on the estimator; return the sentence."""
+    before = dict(vars(model))
+    with pytest.raises(error) as raised:
+        model.fit(X)
+    message = str(raised.value)
+    assert "\n" not in message
+    assert message.endswith(".")
+    for word in words:
+        assert word in message, message
+    assert vars(model).keys() == before.keys()
+    assert all(vars(model)[name] is before[name] for name in before)
+    return message
+
+
+# Parameters
+
+# No parameter of any estimator can be any of these.
+NONSENSE = {
+    "object": object(),
+    "word": "no such word",
+    "nan": float("nan"),
+    "infinity": float("inf"),
+    "negative": -0.5,
+    "flag": True,
+    "empty": (),
+}
+PARAMETERS = [
+    pytest.param(
+        case, name, kind, id=f"{case}-{name}-{kind}", marks=marks(case, f"nonsense for {name}: {kind}")
+    )
+    for case in {type(case.estimator): case for case in reversed(CASES)}.values()
+    for name in case.estimator.get_params(deep=False)
+    for kind in NONSENSE
+]
+
+
+@pytest.mark.parametrize(("case", "name", "kind"), PARAMETERS)
+def test_every_parameter_refuses_nonsense(case, name, kind):
+    value, owner = NONSENSE[kind], type(case.estimator).__name__
+    model = case.make(**{name: value})
+    message = refused(model, case.usual(), ValueError, f"{name}={value!r}", owner)
+    assert "must be" in message
+    default = inspect.signature(type(case.estimator)).parameters[name].default
+    if kind == "word" and isinstance(default, str):  # one that would do
+        assert repr(default) in message
+
+
+# Numbers just beyond what a parameter may be, whoever has it.
+BEYOND = {
+    "n_clusters": (0, 2.5),
+    "n_neighbors": (0, 2.0),
+    "n_init": (0,),
+    "n_components": (0, 0.0, 1.5),
+    "exemplars": (0, 0.0, 1.5),
+    "manifold_weight": (-1e-9,),
+    "selection_weight": (0, 0.0),
+    "projection_weight": (0, 0.0),
+    "smoothness": (0, 0.0),
+    "regularization": (-1e-9,),
+    "fidelity": (1.0, 1e6),
+    "penalty": (0, 0.0),
+    "penalty_growth": (0.999,),
+    "freeze_tol": (-1e-9,),
+    "max_iter": (0, 1.5, 10**400),
+    "tol": (-1e-9,),
+    "random_state": (-1, 2**32),
+    "n_jobs": (0, 1.5),
+}
+
+
+@each()
+@pytest.mark.parametrize("name", BEYOND)
+def test_numbers_beyond_their_limits_are_refused(case, name):
+    if not case.has(name):
+        return
+    for value in BEYOND[name]:
+        words = (f"{name}={value!r}"[:60], type(case.estimator).__name__, "must be")
+        refused(case.make(**{name: value}), case.usual(), ValueError, *words)
+
+
+@pytest.mark.parametrize("name", ["n_clusters", "n_neighbors", "exemplars"])
+@pytest.mark.parametrize("value", [61, 10**6])
+@each()
+def test_more_than_there_are_points_is_refused(case, name, value):
+    if case.has(name):
+        words = (f"{name}={value}", f"n_samples={len(POINTS)}")
+        refused(case.make(**{name: value}), case.usual(), ValueError, *words)
+
+
+@each("n_clusters")
+def test_one_point_is_no_clustering(case):
+    if case.has("fit_select"):  # one point can stand for itself
+        return
+    refused(case.make(n_clusters=1), case.data(POINTS[:1]), ValueError)
+
+
+# Data
+
+
+@each()
+@EITHER_FORM
+@pytest.mark.parametrize(("value", "name"), [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")])
+def test_what_is_not_finite_is_found(case, form, value, name):
+    X = case.usual().copy()
+    X[17, 2] = X[40, 1] = value
+    refused(case.make(), form(X), ValueError, name, "row 17, column 2", "2 such values")
+
+
+@each("predict", "transform")
+def test_new_points_that_are_not_finite_are_found(case):
+    model = case.make().fit(case.usual())
+    new = case.usual().copy()
+    new[3, 1] = np.nan
+    for method in (model.predict, model.transform):
+        with pytest.raises(ValueError, match="NaN at row 3, column 1"):
+            method(new)
+
+
+@pytest.mark.parametrize(
+    "X", [np.ones(5), np.ones((2, 2, 2)), [["a", "b"], ["c", "d"]], np.ones((0, 3))], ids=str
+)
+@each()
+def test_what_is_no_table_of_numbers_is_refused(case, X):
+    model = case.make()
+    before = dict(vars(model))
+    with pytest.raises(ValueError, match=r"array|convert|sample"):
+        model.fit(X)
+    assert vars(model) == before
+
+
+# Memory
+
+
+@each(law="memory for dense data")
+def test_what_would_not_fit_in_memory_is_refused(case, monkeypatch):
+    monkeypatch.setattr(_validation, "available_bytes", lambda: 100)
+    refused(case.make(), case.usual(), MemoryError, type(case.estimator).__name__, "GiB", ";")
+
+
+@each(law="memory for sparse data")
+def test_sparse_data_that_would_not_fit_in_memory_are_refused(case, monkeypatch):
+    monkeypatch.setattr(_validation, "available_bytes", lambda: 100)
+    refused(case.make(), sp.csr_array(case.usual()), MemoryError, type(case.estimator).__name__, "GiB", ";")
+
+
+def test_the_memory_of_this_machine_is_known():
+    assert _validation.available_bytes() > 2**26
+
+
+# An earlier fit
+
+
+@each()
+def test_a_refused_fit_keeps_the_earlier_one(case, monkeypatch):
+    model = case.make().fit(case.usual())
+    wrong = case.usual()[:40].copy()
+    wrong[0, 0] = np.nan
+    refused(model, wrong, ValueError, "row 0, column 0")
+    refused(model.set_params(n_jobs=0), case.usual()[:40], ValueError, "n_jobs=0")
+    count = "exemplars" if case.has("exemplars") else "n_clusters"
+    refused(model.set_params(n_jobs=1, **{count: 999}), case.usual(), ValueError, f"{count}=999")

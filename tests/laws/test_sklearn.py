@@ -1,0 +1,20 @@
+"""scikit-learn's own checks on every case."""
+
+from __future__ import annotations
+
+import pytest
+from estimators import ALONE, CASES
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+# The checks are about the interface, and need not wait for the last digits.
+LOOSE = {"tol": 1e-2}
+MODELS = {case.make(**LOOSE if case.has("tol") else {}, n_jobs=None): case for case in CASES}
+
+
+# The checks turn any warning into a failure; these are expected on their few random points, which can be
+# rebuilt exactly (an error on its way to zero never settles) or are alike.
+@pytest.mark.filterwarnings(f"ignore:{ALONE}")
+@pytest.mark.filterwarnings("ignore:DeepSemiNMF did not converge")
+@parametrize_with_checks(list(MODELS), expected_failed_checks=lambda model: dict(MODELS[model].failed_checks))
+def test_scikit_learn_check(estimator, check):
+    check(estimator)
