@@ -170,7 +170,9 @@ class LatentTerms:
     def kernel_by_product(self, lists: tuple, columns: slice, out: np.ndarray) -> None:  # noqa: D102
         G, H = self.G, self.H
         products = (H[columns] @ G.T, G[columns] @ H.T)
-        gather_kernel_lists(*lists, *products, LatentPoints(squared_norms(G), squared_norms(H), self.decay), out)
+        gather_kernel_lists(
+            *lists, *products, LatentPoints(squared_norms(G), squared_norms(H), self.decay), out
+        )
 
     def kernel_by_candidate(self, lists: tuple, columns: slice, out: np.ndarray) -> None:  # noqa: D102
         latent_kernel_lists(*lists, self.G, self.H, self.decay, out)

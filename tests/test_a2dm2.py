@@ -10,8 +10,14 @@ from scipy.spatial.distance import cdist
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.factorization._row_sparse import a2dm2
-from smrmf.kernels._balls import L1InfBall, L12Ball, Sum, WholeSpace
-from smrmf.kernels.balls import project_l1inf_ball, project_l12_ball
+from smrmf.kernels.balls import (
+    L1InfBall,
+    L12Ball,
+    Unconstrained,
+    WeightedSum,
+    project_l1inf_ball,
+    project_l12_ball,
+)
 
 DELTA = 0.01
 N = 30
@@ -21,7 +27,7 @@ BALLS = [
     L1InfBall(1.0),
     L12Ball(6.6),
     L12Ball(11.0),
-    WholeSpace(),
+    Unconstrained(),
 ]
 
 
@@ -88,7 +94,7 @@ def test_z_is_on_the_simplex_and_c_in_the_ball(ball, dissimilarity, dtype):
     assert not start.multiplier.any()
     assert np.all(start.Z >= 0)
     assert_allclose(start.Z.sum(axis=1), 1, rtol=0, atol=1e-5)
-    if not isinstance(ball, WholeSpace):
+    if not isinstance(ball, Unconstrained):
         assert norm(ball, start.C.astype(float)) <= ball.radius * (1 + 1e-5)
 
 
@@ -145,14 +151,14 @@ def test_threads_agree_to_the_last_bit():
     [
         (L1InfBall(3.0), project_l1inf_ball),
         (L12Ball(3.0), project_l12_ball),
-        (WholeSpace(), lambda Y, radius: Y),
+        (Unconstrained(), lambda Y, radius: Y),
     ],
     ids=["l1,inf", "l1,2", "whole space"],
 )
 def test_shrinkage_of_a_ball_is_its_projection(ball, project, scale, warmed):
     P, Q = np.random.default_rng(0).normal(size=(2, 12, 9))
-    warm = ball.shrinkage(Sum(P, Q, 0.1), 2.0, None, SERIAL) if warmed else None
-    found = ball.shrinkage(Sum(P, Q, 0.5), scale, warm, SERIAL)
+    warm = ball.shrinkage(WeightedSum(P, Q, 0.1), 2.0, None, SERIAL) if warmed else None
+    found = ball.shrinkage(WeightedSum(P, Q, 0.5), scale, warm, SERIAL)
     C = found.scale * np.clip(found.factor * (P + 0.5 * Q), -found.cap, found.cap)
     expected = project((scale * (P + 0.5 * Q)).T, getattr(ball, "radius", None)).T
     assert_allclose(C, expected, rtol=0, atol=1e-10 * scale)

@@ -18,16 +18,13 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf._parallel import SERIAL
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
-from smrmf.factorization._dissimilarity import EuclideanDissimilarity, Points, RoughnessDissimilarity
-from smrmf.factorization._loop import (
-    least_squares_basis,
-    update_error,
-    update_indicator,
-    update_nonnegative,
-)
+from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity
+from smrmf.factorization._loop import update_error, update_indicator, update_nonnegative
 from smrmf.factorization.amrmf import AMRMF
 from smrmf.graph.exemplars import Neighborhoods
-from smrmf.graph.neighbors import Laplacian, nearest_neighbors
+from smrmf.graph.graphs import Laplacian
+from smrmf.graph.neighbors import center_points, find_neighbors
+from smrmf.kernels.prox import least_squares_basis
 
 N, K, C = 60, 6, 3
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -48,12 +45,16 @@ def blobs():
 def adaptive(X, k=K, beta=1.0, candidates=None):
     """Return the affinity of AMRMF for some points; usually with twice the neighbours as candidates."""
     candidates = min(2 * k if candidates is None else candidates, len(X) - 1)
-    neighbors = nearest_neighbors(X, min(candidates + 1, len(X) - 1))
-    distances = EuclideanDissimilarity.from_points(Points.from_data(X, neighbors, k, SERIAL), 2)
+    neighbors = find_neighbors(X, min(candidates + 1, len(X) - 1))
+    dissimilarity = RoughnessDissimilarity.from_points(Points(center_points(X), neighbors, k, SERIAL))
     hoods = Neighborhoods(None, k, "mass")
-    return AdaptiveAffinity(
-        ClosedFormAffinity(RoughnessDissimilarity(distances), hoods, beta, None, candidates)
-    )
+    return AdaptiveAffinity(ClosedFormAffinity(dissimilarity, hoods, beta, None, candidates))
+
+
+def after_update(affinity, X, G, H, lam):
+    """Return the state and its term of the objective after one update of the first state."""
+    state, term = affinity.update(affinity.init(X)[0], X, G, H, lam, 1.0)
+    return state, term
 
 
 def scaled_distances(affinity):
@@ -92,7 +93,7 @@ def roughness(G, H):
 @DTYPES
 def test_the_first_graph_is_that_of_can(points, k, dtype):
     affinity = adaptive(points.astype(dtype), k)
-    S = affinity.representation(affinity.init()).toarray()
+    S = affinity.representation(affinity.init(points)[0]).toarray()
     d = cdist(points, points, "sqeuclidean")
     near = np.sort(np.where(np.eye(N, dtype=bool), np.inf, d), axis=1)
     expected = np.maximum(near[:, k, None] - d, 0) / (2 * gammas(d, k))[:, None]
@@ -106,7 +107,7 @@ def test_the_first_graph_of_tied_points_is_finite():
     grid = np.stack(np.meshgrid(np.arange(5.0), np.arange(5.0)), axis=-1).reshape(-1, 2)
     for X, k in ((grid, 4), (np.repeat(grid[:6], 4, axis=0), 3), (grid[:6], 5), (np.ones((9, 2)), 3)):
         affinity = adaptive(X, k)
-        S = affinity.representation(affinity.init()).toarray()
+        S = affinity.representation(affinity.init(X)[0]).toarray()
         np.testing.assert_allclose(S.sum(axis=1), 1)
         assert S.min() >= 0
         assert (S.diagonal() == 0).all()
@@ -114,7 +115,7 @@ def test_the_first_graph_of_tied_points_is_finite():
 
 def test_alpha_is_the_mean_of_all_gammas(points):
     affinity = adaptive(points)
-    state = affinity.init()
+    state, _ = affinity.init(points)
     expected = gammas(scaled_distances(affinity), K).mean()
     np.testing.assert_allclose(state.delta, 2 * expected, rtol=1e-9)
 
@@ -127,19 +128,18 @@ def test_every_row_of_s_solves_its_problem(points, ratio, gap, dtype):
     G = ortho_group.rvs(N, random_state=3)[:, :C]
     H = np.maximum(G + gap * rng.normal(size=G.shape) / np.sqrt(N), 0) if gap else G
     affinity = adaptive(points.astype(dtype), beta=2.0)
-    state = affinity.update(affinity.init(), G.astype(dtype), H.astype(dtype), 2.0 * ratio, 1.0)
+    state, _ = after_update(affinity, points, G.astype(dtype), H.astype(dtype), 2.0 * ratio)
     costs = scaled_distances(affinity) + ratio * roughness(G, H)
     expected = rows_by_sorting(costs, state.delta.mean().astype(float) / 2)
     S = affinity.representation(state).toarray()
     tol = 1e-9 if dtype is np.float64 else 1e-3
     np.testing.assert_allclose(S, expected, atol=tol)
-    assert state.certified == N
 
 
 def test_without_a_manifold_term_the_rows_still_have_the_common_alpha(points):
     affinity = adaptive(points)
     G = ortho_group.rvs(N, random_state=3)[:, :C]
-    state = affinity.update(affinity.init(), G, G, 0.0, 1.0)
+    state, _ = after_update(affinity, points, G, G, 0.0)
     expected = rows_by_sorting(scaled_distances(affinity), state.delta[0] / 2)
     np.testing.assert_allclose(affinity.representation(state).toarray(), expected, atol=1e-9)
 
@@ -157,23 +157,25 @@ def test_rows_are_the_same_from_short_lists_and_from_long_ones(points):
     G = ortho_group.rvs(N, random_state=3)[:, :C]
     H = np.maximum(G, 0)
     affinities = [adaptive(points, candidates=size) for size in (K + 1, N - 1)]
-    one, two = (a.representation(a.update(a.init(), G, H, 100.0, 1.0)).toarray() for a in affinities)
-    np.testing.assert_allclose(one, two, atol=1e-12)
+    states = [after_update(affinity, points, G, H, 100.0)[0] for affinity in affinities]
+    short, long = (a.representation(state).toarray() for a, state in zip(affinities, states, strict=True))
+    np.testing.assert_allclose(short, long, atol=1e-12)
 
 
 def test_the_value_is_its_term_of_the_objective(points):
     affinity = adaptive(points, beta=3.0)
     G = ortho_group.rvs(N, random_state=3)[:, :C]
-    state = affinity.update(affinity.init(), G, np.maximum(G, 0), 30.0, 1.0)
+    state, term = after_update(affinity, points, G, np.maximum(G, 0), 30.0)
     S, d = affinity.representation(state).toarray(), scaled_distances(affinity)
     alpha = gammas(d, K).mean()
-    assert affinity.value(state) == pytest.approx(3.0 * np.sum(d * S + alpha * S**2))
+    assert term.value == pytest.approx(3.0 * np.sum(d * S + alpha * S**2))
 
 
 def test_all_of_s_is_the_graph(points):
     affinity = adaptive(points)
-    S = affinity.representation(affinity.init()).toarray()
-    np.testing.assert_allclose(affinity.graph(affinity.init()).toarray(), (S + S.T) / 2)
+    state, term = affinity.init(points)
+    S = affinity.representation(state).toarray()
+    np.testing.assert_allclose(term.weights.toarray(), (S + S.T) / 2)
 
 
 latent = arrays(float, (5, 2), elements=st.floats(-3, 3, allow_subnormal=False))
@@ -205,7 +207,7 @@ def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
     beta, rho = 0.7, 1.05
     affinity = adaptive(X, beta=beta)
     d = scaled_distances(affinity)
-    state = affinity.init()
+    state, term = affinity.init(X)
     alpha = gammas(d, K).mean()
     rng = np.random.default_rng(4)
     G, H = ortho_group.rvs(N, random_state=5)[:, :C], rng.random((N, C))
@@ -218,7 +220,7 @@ def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
 
     for _ in range(40):
         values = [value()]
-        L = Laplacian(affinity.graph(state))
+        L = Laplacian(term.weights)
         Y = G @ F
         update_error(X, Y, L1, mu, E, Y, SERIAL)
         values.append(value())
@@ -228,7 +230,7 @@ def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
         values.append(value())
         G = update_indicator(H, L @ H, L2, Y, F, lam, mu, SERIAL)
         values.append(value())
-        state = affinity.update(state, G, H, lam, mu)
+        state, term = affinity.update(state, X, G, H, lam, mu)
         values.append(value())
         rises = np.diff(values)
         assert (rises <= 1e-7 * np.abs(values[0])).all(), rises

@@ -16,8 +16,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf._parallel import SERIAL
 from smrmf.factorization import deep_semi_nmf
-from smrmf.factorization._alternating import SemiNonnegative, pseudo_inverse, squared_norm_of
+from smrmf.factorization._alternating import SemiNonnegative, pseudo_inverse
 from smrmf.factorization.deep_semi_nmf import DeepSemiNMF, layer_sizes, semi_nmf, singular_start
+from smrmf.kernels.scaling import squared_frobenius_norm
 
 # Few distinct points give fewer clusters, which the estimator says.
 MAY_BE_FEWER = pytest.mark.filterwarnings("ignore:.*clusters were found")
@@ -71,11 +72,11 @@ tables = arrays(
 def test_no_update_raises_the_error(X, rank, start, seed):
     X = X / max(np.sqrt((X**2).sum() / len(X)), 1e-3)
     rank = min(rank, *X.shape)
-    method = SemiNonnegative(X, squared_norm_of(X), SERIAL)
+    method = SemiNonnegative(X, squared_frobenius_norm(X), SERIAL)
     G = singular_start(X, rank)
     if start == "random":
         G = np.random.default_rng(seed).uniform(0.1, 1, G.shape)
-    slack = 1e-9 * max(squared_norm_of(X), 1)
+    slack = 1e-9 * max(squared_frobenius_norm(X), 1)
     factors = method.start(G)
     for _ in range(12):
         before = factors

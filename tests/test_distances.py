@@ -11,9 +11,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from smrmf._parallel import thread_pool
-from smrmf.graph.neighbors import latent_kth_squared
 from smrmf.kernels.distances import (
     adaptive_gaussian,
+    latent_kth_squared,
     neighbor_bandwidth,
     pair_squared_distances,
     squared_distances,

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from smrmf import DS3
 from smrmf._parallel import SERIAL
-from smrmf.kernels._balls import L1InfPenalty, L12Penalty, Sum
+from smrmf.kernels.balls import L1InfRegularizer, L12Regularizer, WeightedSum
 from smrmf.selection.ds3 import largest_price
 
 EXACT = {"tol": 1e-6, "max_iter": 20000}
@@ -145,8 +145,8 @@ def test_prices_on_rows_are_proximal_maps(seed, threshold):
     rng = np.random.default_rng(seed)
     P, Q = rng.normal(size=(9, 5)), rng.normal(size=(9, 5)).round()
     Y = P + 0.5 * Q
-    for price, norm in ((L1InfPenalty(threshold), "inf"), (L12Penalty(threshold), 2)):
-        factor, cap, scale = price.shrinkage(Sum(P, Q, 0.5), 1.0, None, SERIAL)
+    for price, norm in ((L1InfRegularizer(threshold), "inf"), (L12Regularizer(threshold), 2)):
+        factor, cap, scale = price.shrinkage(WeightedSum(P, Q, 0.5), 1.0, None, SERIAL)
         C = scale * np.clip(factor * Y, -cap, cap)
         V = cp.Variable(Y.shape)
         cost = threshold * cp.sum(cp.norm(V, norm, axis=0)) + cp.sum_squares(V - Y) / 2
@@ -157,8 +157,8 @@ def test_prices_on_rows_are_proximal_maps(seed, threshold):
 def test_a_warm_start_of_the_levels_changes_nothing():
     rng = np.random.default_rng(5)
     P, Q = rng.normal(size=(40, 6)), rng.normal(size=(40, 6))
-    price = L1InfPenalty(3.0)
-    cold = price.shrinkage(Sum(P, Q, 0.5), 1.0, None, SERIAL)
-    other = price.shrinkage(Sum(Q, P, 0.1), 1.0, None, SERIAL)
-    warm = price.shrinkage(Sum(P, Q, 0.5), 1.0, other, SERIAL)
+    price = L1InfRegularizer(3.0)
+    cold = price.shrinkage(WeightedSum(P, Q, 0.5), 1.0, None, SERIAL)
+    other = price.shrinkage(WeightedSum(Q, P, 0.1), 1.0, None, SERIAL)
+    warm = price.shrinkage(WeightedSum(P, Q, 0.5), 1.0, other, SERIAL)
     assert_allclose(warm.cap, cold.cap, rtol=1e-12)

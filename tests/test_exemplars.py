@@ -10,13 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 
 from smrmf import SMRMF, FastSMRMF
-from smrmf.graph.exemplars import (
-    Neighborhoods,
-    best_first,
-    cluster_quotas,
-    rank_exemplars,
-    represented,
-)
+from smrmf.graph.exemplars import Neighborhoods, best_first, cluster_quotas, exemplar_scores, rank_exemplars
 from smrmf.metrics import bad_neighbor_share
 
 
@@ -84,7 +78,7 @@ def test_ties_go_to_the_lower_index():
 
 @pytest.mark.parametrize("rule", ["mass", "norm"])
 def test_scores_agree_between_dense_and_sparse(Z, rule):
-    np.testing.assert_allclose(represented(Z.T, rule), represented(sp.csr_array(Z.T), rule))
+    np.testing.assert_allclose(exemplar_scores(Z.T, rule), exemplar_scores(sp.csr_array(Z.T), rule))
 
 
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.data())

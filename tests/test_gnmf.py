@@ -18,9 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from smrmf._parallel import SERIAL
-from smrmf.factorization._alternating import Multiplicative, squared_norm_of, unit_components
-from smrmf.factorization.gnmf import GNMF, either_neighbor_graph, first_factors
+from smrmf.factorization._alternating import Multiplicative, unit_components
+from smrmf.factorization.gnmf import GNMF, first_factors
 from smrmf.factorization.nmf import NMFClustering
+from smrmf.graph.graphs import either_neighbor_graph
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.kernels.scaling import squared_frobenius_norm
 
 KINDS = [GNMF, NMFClustering]
 EITHER_FORM = pytest.mark.parametrize("make", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
@@ -172,7 +175,7 @@ def test_without_the_graph_the_objective_is_that_of_the_result(blobs):
 def method_of(X, W, weight):
     W = sp.csr_array(W)
     degrees = np.asarray(W.sum(axis=1)).ravel()
-    return Multiplicative(X, squared_norm_of(X), W, degrees, weight, SERIAL)
+    return Multiplicative(X, squared_frobenius_norm(X), W, degrees, weight, SERIAL)
 
 
 @pytest.mark.parametrize("weight", [0.0, 1.0, 100.0])
@@ -251,7 +254,7 @@ def test_sparse_data_are_never_made_dense(kind):
 def test_the_graph_links_a_point_to_its_nearest_in_either_direction(blobs, make):
     X = blobs[0]
     expected = graph_of(X, 4)
-    found = either_neighbor_graph(make(X), 4, SERIAL).toarray()
+    found = either_neighbor_graph(find_neighbors(make(X), 4)).toarray()
     np.testing.assert_array_equal(found, expected)
     model = short(GNMF, n_neighbors=4).fit(make(X))
     np.testing.assert_array_equal(model.affinity_.toarray(), expected)

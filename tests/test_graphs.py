@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.spatial.distance import cdist
 
 from smrmf._parallel import thread_pool
-from smrmf.graph.neighbors import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
+from smrmf.graph.graphs import Laplacian, neighbor_graph, symmetrize
+from smrmf.graph.neighbors import find_neighbors
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 SEEDS = st.integers(0, 2**32 - 1)
@@ -34,7 +35,7 @@ def brute_force(X, k, queries=None):
 
 def assert_nearest(X, k, queries=None, rtol=1e-9):
     """Check the distances against brute force, and that they belong to the indices."""
-    found = nearest_neighbors(X, k, queries)
+    found = find_neighbors(X, k, queries)
     expected = brute_force(X, k, queries)[1]
     assert found.squared.dtype == X.dtype
     assert_allclose(found.squared, expected, rtol=rtol)
@@ -74,7 +75,7 @@ def test_neighbors_far_from_the_origin(dtype, offset):
 @pytest.mark.parametrize("scale", [1e-150, 1e12, 1e150])
 def test_neighbors_do_not_depend_on_the_scale(scale):
     X = normal(0, 60, 3)
-    assert_array_equal(nearest_neighbors(scale * X, 5).indices, nearest_neighbors(X, 5).indices)
+    assert_array_equal(find_neighbors(scale * X, 5).indices, find_neighbors(X, 5).indices)
 
 
 @pytest.mark.parametrize(("dtype", "far"), [(np.float32, 1e6), (np.float64, 1e12)])
@@ -95,7 +96,7 @@ def test_distant_clusters_keep_their_neighbors(dtype, gap):
 def test_ties_on_a_small_grid_go_to_the_lower_index(X):
     for k in (1, min(5, len(X) - 1), len(X) - 1):
         indices, squared = brute_force(X, k)
-        found = nearest_neighbors(X, k)
+        found = find_neighbors(X, k)
         assert_array_equal(found.squared, squared)
         assert_array_equal(found.indices, indices)
 
@@ -103,13 +104,13 @@ def test_ties_on_a_small_grid_go_to_the_lower_index(X):
 @pytest.mark.parametrize("n_features", [2, 3, 4])
 def test_many_ties_go_to_the_lower_index(n_features):
     X = np.random.default_rng(0).integers(0, 3, size=(79, n_features)).astype(float)
-    assert_array_equal(nearest_neighbors(X, 8).indices, brute_force(X, 8)[0])
+    assert_array_equal(find_neighbors(X, 8).indices, brute_force(X, 8)[0])
 
 
 @DTYPES
 def test_duplicates_are_at_distance_zero_and_nobody_is_its_own_neighbor(dtype):
     X = np.repeat(1000 + normal(0, 4, 3, dtype=dtype), 10, axis=0)
-    found = nearest_neighbors(X, 9)
+    found = find_neighbors(X, 9)
     assert_array_equal(found.squared, np.zeros((40, 9)))
     for i, row in enumerate(found.indices):
         assert_array_equal(row, [j for j in range(i // 10 * 10, i // 10 * 10 + 10) if j != i])
@@ -117,7 +118,7 @@ def test_duplicates_are_at_distance_zero_and_nobody_is_its_own_neighbor(dtype):
 
 @DTYPES
 def test_one_feature_on_a_line(dtype):
-    found = nearest_neighbors(np.array([[0], [1], [3], [7]], dtype), 2)
+    found = find_neighbors(np.array([[0], [1], [3], [7]], dtype), 2)
     assert_array_equal(found.indices, [[1, 2], [0, 2], [1, 0], [2, 1]])
     assert_array_equal(found.squared, [[1, 9], [1, 4], [4, 9], [16, 36]])
 
@@ -131,7 +132,7 @@ def test_queries_see_every_point(n, n_queries):
 
 def test_queries_that_are_points_find_themselves_first():
     X = normal(0, 40, 2)
-    found = nearest_neighbors(X, 3, X.copy())
+    found = find_neighbors(X, 3, X.copy())
     assert_array_equal(found.indices[:, 0], np.arange(40))
     assert_array_equal(found.squared[:, 0], np.zeros(40))
 
@@ -142,7 +143,7 @@ def test_neighbors_on_one_and_two_threads_are_identical(dtype):
     answers = []
     for n_jobs in (1, 2):
         with thread_pool(n_jobs) as pool:
-            answers.append((*nearest_neighbors(X, 9, pool=pool), *nearest_neighbors(X, 9, X[::2], pool)))
+            answers.append((*find_neighbors(X, 9, pool=pool), *find_neighbors(X, 9, X[::2], pool=pool)))
     for one, two in zip(*answers, strict=True):
         assert_array_equal(one, two)
 

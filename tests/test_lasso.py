@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from smrmf.kernels.lasso import (
-    drop,
+    drop_from_support,
     factorise,
+    find_costliest,
     lasso_bounds,
-    raise_bar,
     residual_products,
     solve_lasso,
     solve_rows,
@@ -194,7 +194,7 @@ def test_the_bar_rises_to_the_largest_cost_and_spares_most_points():
     loose = costs * np.random.default_rng(0).uniform(1, 1.2, len(X))
     upper, C = loose.copy(), np.zeros((200, 10))
     order = np.argsort(-upper)
-    bar, solved = raise_bar(E @ E.T, X @ E.T, 10, 100.0, 1e-8, -np.inf, order, C, upper)
+    bar, solved = find_costliest(E @ E.T, X @ E.T, 10, 100.0, 1e-8, -np.inf, order, C, upper)
     assert_allclose(bar, costs.max(), rtol=1e-7)
     assert solved < 100
     assert (upper >= costs * (1 - 1e-9)).all()
@@ -220,7 +220,7 @@ def test_dropping_rows_leaves_the_factor_of_the_others(seed, places):
     left = list(range(10))
     for share in places:
         place = int(share * len(left))
-        drop(support, place, len(left), factor, np.empty((2, 10)))
+        drop_from_support(support, place, len(left), factor, np.empty((2, 10)))
         del left[place]
     assert_array_equal(support[: len(left)], left)
     size = len(left)

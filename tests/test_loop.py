@@ -12,17 +12,13 @@ from sklearn.datasets import make_blobs
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._closed_form import FixedAffinity
-from smrmf.factorization._loop import (
-    Status,
-    factorize,
-    least_squares_basis,
-    update_error,
-    update_indicator,
-    update_nonnegative,
-)
-from smrmf.factorization._reduce import reduce_features
-from smrmf.graph.neighbors import Laplacian, nearest_neighbors, neighbor_graph, symmetrize
+from smrmf.factorization._loop import Status, factorize, update_error, update_indicator, update_nonnegative
+from smrmf.factorization._points import reduce_features
+from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._start import weigh
+from smrmf.graph.graphs import Laplacian, neighbor_graph, symmetrize
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.kernels.prox import least_squares_basis
 
 N_CLUSTERS = 3
 
@@ -52,7 +48,7 @@ def lagrangian(X, E, F, G, H, L1, L2, L, lam, mu):
 def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
     rng = np.random.default_rng(2)
     X, (n, m), c = points, points.shape, N_CLUSTERS
-    near = nearest_neighbors(X, 5)
+    near = find_neighbors(X, 5)
     L = Laplacian(symmetrize(neighbor_graph(near.indices, np.exp(-near.squared))))
     G = ortho_group.rvs(n, random_state=3)[:, :c]
     F, H, E = rng.normal(size=(c, m)), rng.uniform(size=(n, c)), rng.normal(size=(n, m))
@@ -162,17 +158,22 @@ def test_smrmf_ends_inside_the_ball(points, selection, norm):
 
 
 def test_the_nonnegative_copy_is_nonnegative(points, start):
-    solution = solve_fixed(points, start)
-    assert solution.H.min() >= 0
+    solution = factorize(fixed_slots(points, start), **LIMITS)
+    G, H = solution.state.G, solution.state.H
+    assert H.min() >= 0
     assert solution.status is Status.CONVERGED
-    assert np.abs(solution.G - solution.H).max() <= 1e-2 * np.abs(solution.G).max()
+    assert np.abs(G - H).max() <= 1e-2 * np.abs(G).max()
 
 
-def solve_fixed(X, G):
-    """Run the loop on a plain neighbour graph."""
-    near = nearest_neighbors(X, 5)
+LIMITS = {"rho": 1.05, "max_iter": 1000, "tol": 1e-4}
+
+
+def fixed_slots(X, G):
+    """Fill the slots with a plain neighbour graph and the points as they are."""
+    near = find_neighbors(X, 5)
     W = symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
-    return factorize(X, G, FixedAffinity(W, W), lam=0.1, mu=0.1, rho=1.05, max_iter=1000, tol=1e-4)
+    start = weigh(X, G, 0.1, 0.1, 1.0, SERIAL)
+    return Slots(start, FixedAffinity(W, W), FixedPoints(start.scaled), RankedExemplars("mass", 3))
 
 
 def short_run(kind, X, start):

@@ -83,7 +83,7 @@ def test_every_reference_resolves():
     referring = {path: note_numbers(text) for path, text in texts().items()}
     assert {path: missing for path, found in referring.items() if (missing := set(found) - set(notes))} == {}
     places = {path.parts[0] for path, found in referring.items() if found}
-    assert {"src", "tests", "papers"} <= places  # the search does see them
+    assert {"src", "tests"} <= places  # the search does see them
 
 
 def test_the_notes_refer_to_each_other_by_numbers_that_exist():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from functools import partial
 from itertools import combinations
 
 import cvxpy as cp
@@ -18,26 +19,20 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
-from smrmf.factorization._loop import (
-    _target,
-    least_squares_basis,
-    update_error,
-    update_indicator,
-    update_nonnegative,
-)
+from smrmf.factorization._loop import _target, update_error, update_indicator, update_nonnegative
+from smrmf.factorization._points import KEPT_VARIANCE, Reduced, leading_axes
 from smrmf.factorization._projected import (
     ProjectedAffinity,
-    descend_on_stiefel,
+    ProjectedPoints,
     graph_scatter,
-    largest_eigenvalue_bound,
     smallest_axes,
     squared_graph_scatter,
 )
-from smrmf.factorization._reduce import HELD, leading_axes
-from smrmf.factorization._start import simplex_graph
 from smrmf.factorization.apmf import APMF
-from smrmf.graph.neighbors import Laplacian, nearest_neighbors, symmetrize
-from smrmf.kernels.weighted_simplex import solve_weighted_rows
+from smrmf.graph.graphs import Laplacian, simplex_graph, symmetrize
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.kernels.prox import descend_on_stiefel, largest_eigenvalue_bound, least_squares_basis
+from smrmf.kernels.simplex import solve_weighted_rows
 
 MAY_BE_EMPTY = pytest.mark.filterwarnings("ignore:.*clusters came out empty")
 DTYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -211,7 +206,7 @@ def test_the_scatter_is_its_definition(n, dtype, monkeypatch):
 
 def test_the_scatter_of_a_given_graph_is_its_definition():
     X = normal(2, 30, 4)
-    W = symmetrize(simplex_graph(nearest_neighbors(X, 6), 5))
+    W = symmetrize(simplex_graph(find_neighbors(X, 6), 5))
     L = np.diag(W.toarray().sum(axis=1)) - W.toarray()
     np.testing.assert_allclose(graph_scatter(W, X, SERIAL), X.T @ L @ X, atol=1e-12)
 
@@ -338,9 +333,9 @@ def test_axes_hold_nearly_all_of_points_that_do_not(shape, rank, offset, dtype):
     np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=tol)
     assert len(basis) <= rank
     whole = np.sum(centred**2)
-    assert np.sum((centred @ basis.T) ** 2) >= (HELD - 1e-6) * whole
+    assert np.sum((centred @ basis.T) ** 2) >= (KEPT_VARIANCE - 1e-6) * whole
     # One axis fewer would not do.
-    assert np.sum((centred @ basis[:-1].T) ** 2) < (HELD + 1e-6) * whole
+    assert np.sum((centred @ basis[:-1].T) ** 2) < (KEPT_VARIANCE + 1e-6) * whole
     np.testing.assert_allclose(reduced.X, centred @ basis.T, atol=tol * np.abs(X).max() * 10)
 
 
@@ -378,10 +373,12 @@ def lagrangian(X, W, E, F, G, H, S, L1, L2, lam, alpha, mu):
 
 
 def projected(X, p, alpha, k=5):
-    """Return the affinity of APMF for some points."""
-    start = simplex_graph(nearest_neighbors(X, k + 1), k)
-    W = smallest_axes(graph_scatter(symmetrize(start), X, SERIAL), p)
-    return ProjectedAffinity(X, start, W, alpha, SERIAL)
+    """Return the affinity and the points of APMF, and their first states: S, P and the projected points."""
+    first = simplex_graph(find_neighbors(X, k + 1), k)
+    P = smallest_axes(graph_scatter(symmetrize(first), X, SERIAL), p)
+    affinity = ProjectedAffinity(first, alpha, SERIAL)
+    points = ProjectedPoints(X, P, X @ P, alpha, Reduced(X, None), SERIAL)
+    return affinity, points
 
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 50.0])
@@ -391,20 +388,20 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
     X, _ = make_blobs(50, m, centers=3, cluster_std=4.0, random_state=0)
     X /= np.linalg.norm(X) / np.sqrt(3)
     n, c, rho = len(X), 3, 1.2
-    affinity = projected(X, p, alpha)
-    state = affinity.init()
+    affinity, points = projected(X, p, alpha)
+    state, Y = points.init()
+    S, term = affinity.init(Y)
     rng = np.random.default_rng(0)
     G, H = ortho_group.rvs(n, random_state=1)[:, :c], rng.random((n, c)) / np.sqrt(n)
     F, E = rng.normal(size=(c, p)), np.zeros((n, p))
     L1, L2 = np.zeros((n, p)), np.zeros((n, c))
 
     def value():
-        return lagrangian(X, state.W, E, F, G, H, state.S, L1, L2, lam, alpha, mu)
+        return lagrangian(X, state.P, E, F, G, H, S, L1, L2, lam, alpha, mu)
 
     for _ in range(25):
         values = [value()]
-        Y = affinity.points(state, None)
-        L = Laplacian(affinity.graph(state))
+        L = Laplacian(term.weights)
         fit = G @ F
         update_error(Y, fit, L1, mu, E, fit, SERIAL)
         values.append(value())
@@ -414,15 +411,16 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
         values.append(value())
         G = update_indicator(H, L @ H, L2, fit, F, lam, mu, SERIAL)
         values.append(value())
-        state = affinity.update(state, G, H, lam, mu)
+        S, term = affinity.update(S, Y, G, H, lam, mu)
         values.append(value())
-        state = affinity.project(state, lambda now=(G, F, E, L1, mu): _target(*now), mu)
+        target = partial(_target, G, F, E, L1, mu)
+        state, Y = points.update(state, lambda now=S: now, target, mu)
         values.append(value())
         rises = np.diff(values)
         assert (rises <= 1e-6 * np.abs(values[0])).all(), rises
-        np.testing.assert_allclose(state.W.T @ state.W, np.eye(p), atol=1e-8)
-        np.testing.assert_allclose(state.Y, X @ state.W)
-        L1 += mu * (state.Y - G @ F - E)
+        np.testing.assert_allclose(state.P.T @ state.P, np.eye(p), atol=1e-8)
+        np.testing.assert_allclose(Y, X @ state.P)
+        L1 += mu * (Y - G @ F - E)
         L2 += mu * (G - H)
         mu *= rho
 
@@ -433,38 +431,43 @@ def test_rows_of_s_solve_their_problem(offset):
     rng = np.random.default_rng(1)
     G, H = ortho_group.rvs(40, random_state=2)[:, :3], rng.random((40, 3)) / np.sqrt(40)
     lam, alpha = 2.0, 0.05
-    affinity = projected(X + offset, 3, alpha)
-    state = affinity.update(affinity.init(), G, H, lam, 1.0)
-    Y = X @ affinity.W
+    affinity, points = projected(X + offset, 3, alpha)
+    _, first = points.init()
+    S, _ = affinity.update(affinity.init(first)[0], first, G, H, lam, 1.0)
+    Y = X @ points.P
     rough = np.einsum("ijq,ijq->ij", G[:, None] - G[None], H[:, None] - H[None])
     u, d = cdist(Y, Y, "sqeuclidean"), lam / (4 * alpha) * rough
     expected = np.stack([by_sorting(u[i], d[i], i) for i in range(40)])
-    np.testing.assert_allclose(state.S, expected, atol=1e-9 if offset == 0 else 1e-3)
+    np.testing.assert_allclose(S, expected, atol=1e-9 if offset == 0 else 1e-3)
 
 
 @pytest.mark.parametrize("mu", [0.1, 1.0])
 def test_the_projection_ends_where_the_lagrangian_is_stationary(mu):
     X, alpha = normal(0, 40, 6), 0.3
-    affinity = projected(X, 3, alpha)
+    affinity, points = projected(X, 3, alpha)
     T = X @ orthonormal(1, 6, 3) + 0.1 * normal(2, 40, 3)
-    state = affinity.init()
+    state, first = points.init()
+    S, _ = affinity.init(first)
     for _ in range(400):
-        state = affinity.project(state, lambda: T, mu)
-    W = state.W
-    slope = 4 * alpha * dense_scatter(state.S, X) @ W + mu * X.T @ (X @ W - T)
-    along = slope - W @ (W.T @ slope + slope.T @ W) / 2  # what is left within the orthonormal ones
+        state, _ = points.update(state, lambda: S, lambda: T, mu)
+    P = state.P
+    slope = 4 * alpha * dense_scatter(S, X) @ P + mu * X.T @ (X @ P - T)
+    along = slope - P @ (P.T @ slope + slope.T @ P) / 2  # what is left within the orthonormal ones
     assert np.linalg.norm(along) <= 1e-2 * np.linalg.norm(slope)
 
 
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_the_value_is_its_term_of_the_objective(offset):
     X = normal(0, 40, 6)
-    affinity = projected(X + offset, 3, 0.7)
+    affinity, points = projected(X + offset, 3, 0.7)
     G = ortho_group.rvs(40, random_state=2)[:, :3]
-    for state in (affinity.init(), affinity.update(affinity.init(), G, np.maximum(G, 0), 3.0, 1.0)):
-        Y = X @ state.W
-        expected = 0.7 * np.sum(state.S**2 * cdist(Y, Y, "sqeuclidean"))
-        assert affinity.value(state) == pytest.approx(expected, rel=1e-9 if offset == 0 else 1e-3)
+    state, first = points.init()
+    S, term = affinity.update(affinity.init(first)[0], first, G, np.maximum(G, 0), 3.0, 1.0)
+    state, _ = points.update(state, lambda: S, lambda: first, 1.0)
+    Y = X @ state.P
+    expected = 0.7 * np.sum(S**2 * cdist(Y, Y, "sqeuclidean"))
+    value = term.value + points.value(state)
+    assert value == pytest.approx(expected, rel=1e-9 if offset == 0 else 1e-3)
 
 
 # What a fit gives

@@ -7,16 +7,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import brentq
 
-from smrmf.kernels.balls import project_rows_in_place
+from smrmf.kernels.balls import Shrinkage
 from smrmf.kernels.row_sparse import (
     accept_rows,
     c_rows,
-    hat_z_rows,
+    extrapolated_z_rows,
     residual_rows,
     shrink_rows,
-    shrunk,
+    shrunk_entry,
     z_target_rows,
 )
+from smrmf.kernels.simplex import project_rows_in_place
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 # The exemplar whose row of ones is C-hat at first; none later on.
@@ -32,12 +33,12 @@ def problem(seed, dtype, shape=(6, 9)):
     return D.astype(dtype), C.astype(dtype), (0.3 * multiplier).astype(dtype), Z.astype(dtype)
 
 
-def shrinkage(seed, n=9):
-    """Draw factors and caps, among them a dead group and one without a cap."""
+def shrinkage(seed, n=9, scale=SCALE):
+    """Draw a shrinkage, among its groups a dead one and one without a cap."""
     rng = np.random.default_rng(seed)
     factor, cap = rng.uniform(0.2, 1, n), rng.uniform(0.05, 0.6, n)
     factor[0], cap[1], cap[2] = 0, 0, np.inf
-    return factor, cap
+    return Shrinkage(factor, cap, scale)
 
 
 def wide(*arrays):
@@ -54,15 +55,17 @@ def simplex(Y):
     return np.maximum(Y - np.array(thetas)[:, None], 0)
 
 
-def clipped(Y, factor, cap):
-    return np.clip(factor * Y, -cap, cap)
+def shrunk(Y, shrinkage):
+    factor, cap, scale = shrinkage
+    return scale * np.clip(factor * Y, -cap, cap)
 
 
-def ahead(multiplier, exemplar, scale, factor, cap):
-    """Return C-hat: one row of ones, or the shrunken multiplier."""
-    if exemplar >= 0:
-        return np.tile(np.eye(len(factor))[exemplar], (len(multiplier), 1))
-    return scale * clipped(multiplier, factor, cap)
+def extrapolated(multiplier, exemplar, hat):
+    """Return C-hat: one row of ones, or the shrunken multiplier; and the offsets that ask for it."""
+    if exemplar < 0:
+        return shrunk(multiplier, hat), np.zeros(len(hat.factor))
+    offset = np.eye(len(hat.factor))[exemplar]
+    return np.tile(offset, (len(multiplier), 1)) + shrunk(multiplier, hat), offset
 
 
 def z_step(D, C, multiplier, Z, mu):
@@ -72,9 +75,11 @@ def z_step(D, C, multiplier, Z, mu):
 
 
 def test_an_entry_is_scaled_before_it_is_clipped():
-    assert [shrunk(y, 0.5, 1.0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
-    assert shrunk(-1e150, 1.0, np.inf) == -1e150
-    assert shrunk(1e150, 1.0, 0.0) == 0
+    shrinkage = Shrinkage(np.array([0.5, 1.0, 1.0]), np.array([1.0, np.inf, 0.0]), 2.0)
+    found = [shrunk_entry(y, shrinkage, 0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)]
+    assert found == [-2.0, -1.0, 0.0, 1.0, 2.0]
+    assert shrunk_entry(-1e150, shrinkage, 1) == -2e150
+    assert shrunk_entry(1e150, shrinkage, 2) == 0
 
 
 @DTYPES
@@ -89,9 +94,9 @@ def test_z_step_is_a_simplex_projection(dtype):
 def test_c_step_projects_and_ascends_the_multiplier(dtype):
     _, C, multiplier, Z = problem(1, dtype)
     _, old_C, old_multiplier, old_Z = wide(Z, C, multiplier, Z)
-    factor, cap = shrinkage(1)
-    change, gap = c_rows(Z, C, multiplier, factor, cap, SCALE, MU)
-    expected = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
+    ball = shrinkage(1)
+    change, gap = c_rows(Z, C, multiplier, ball, MU)
+    expected = shrunk(old_Z + old_multiplier / MU, ball)
     assert_allclose(C, expected, rtol=0, atol=ATOL[dtype])
     assert_allclose(multiplier, old_multiplier + MU * (old_Z - expected), rtol=0, atol=ATOL[dtype])
     assert change == pytest.approx(np.abs(expected - old_C).max(), rel=1e-5)
@@ -104,9 +109,9 @@ def test_c_step_projects_and_ascends_the_multiplier(dtype):
 def test_accelerated_z_step_starts_from_the_right_c_hat(dtype, exemplar):
     D, _, multiplier, Z = problem(2, dtype)
     exact_D, exact_multiplier, old_Z = wide(D, multiplier, Z)
-    factor, cap = shrinkage(2)
-    change = hat_z_rows(D, multiplier, Z, exemplar, factor, cap, SCALE, MU, DELTA)
-    c_hat = ahead(exact_multiplier, exemplar, SCALE, factor, cap)
+    hat = shrinkage(2)
+    c_hat, offset = extrapolated(exact_multiplier, exemplar, hat)
+    change = extrapolated_z_rows(D, multiplier, Z, hat, offset, MU, DELTA)
     expected = simplex((MU * c_hat - exact_multiplier - exact_D) / (MU + DELTA))
     assert_allclose(Z, expected, rtol=0, atol=ATOL[dtype])
     assert change == pytest.approx(np.abs(Z - old_Z).max(), rel=1e-5)
@@ -118,11 +123,10 @@ def test_residual_measures_the_step_without_taking_it(dtype, exemplar):
     _, _, multiplier, Z = problem(3, dtype)
     before = [Z.copy(), multiplier.copy()]
     exact_Z, exact_multiplier = wide(*before)
-    hat_factor, hat_cap = shrinkage(4)
-    factor, cap = shrinkage(5)
-    squares, gap = residual_rows(Z, multiplier, exemplar, hat_factor, hat_cap, 1.7, factor, cap, SCALE, MU)
-    new = SCALE * clipped(exact_Z + exact_multiplier / MU, factor, cap)
-    c_hat = ahead(exact_multiplier, exemplar, 1.7, hat_factor, hat_cap)
+    hat, ball = shrinkage(4, scale=1.7), shrinkage(5)
+    c_hat, offset = extrapolated(exact_multiplier, exemplar, hat)
+    squares, gap = residual_rows(Z, multiplier, hat, offset, ball, MU)
+    new = shrunk(exact_Z + exact_multiplier / MU, ball)
     assert squares == pytest.approx(np.sum((exact_Z - new) ** 2) + np.sum((new - c_hat) ** 2), rel=1e-5)
     assert gap == pytest.approx(np.abs(exact_Z - new).max(), rel=1e-5)
     assert_array_equal(Z, before[0])
@@ -134,9 +138,9 @@ def test_residual_measures_the_step_without_taking_it(dtype, exemplar):
 def test_accepted_step_extrapolates_the_multiplier(dtype, momentum):
     last, _, multiplier, Z = problem(6, dtype)
     old_last, old_multiplier, old_Z = wide(last, multiplier, Z)
-    factor, cap = shrinkage(6)
-    accept_rows(Z, multiplier, last, factor, cap, SCALE, MU, momentum)
-    new = SCALE * clipped(old_Z + old_multiplier / MU, factor, cap)
+    ball = shrinkage(6)
+    accept_rows(Z, multiplier, last, ball, MU, momentum)
+    new = shrunk(old_Z + old_multiplier / MU, ball)
     ascended = old_multiplier + MU * (old_Z - new)
     assert_allclose(last, ascended, rtol=0, atol=ATOL[dtype])
     assert_allclose(multiplier, ascended + momentum * (ascended - old_last), rtol=0, atol=ATOL[dtype])
@@ -146,19 +150,19 @@ def test_accepted_step_extrapolates_the_multiplier(dtype, momentum):
 @DTYPES
 def test_shrunken_rows_are_scaled_and_clipped_by_columns(dtype):
     _, C, _, Y = problem(9, dtype)
-    factor, cap = shrinkage(9)
-    shrink_rows(Y, C, factor, cap, SCALE)
-    assert_allclose(C, SCALE * clipped(Y.astype(float), factor, cap), rtol=0, atol=ATOL[dtype])
+    ball = shrinkage(9)
+    shrink_rows(Y, C, ball)
+    assert_allclose(C, shrunk(Y.astype(float), ball), rtol=0, atol=ATOL[dtype])
 
 
 @pytest.mark.parametrize("shape", [(1, 9), (9, 1), (1, 1)])
 def test_z_steps_of_one_row_or_column(shape):
     D, C, multiplier, Z = problem(7, float, shape)
-    ones, caps = np.ones(shape[1]), np.full(shape[1], np.inf)
+    whole = Shrinkage(np.ones(shape[1]), np.full(shape[1], np.inf), SCALE)
     hat = Z.copy()
     z_step(D, C, multiplier, Z, MU)
     assert_allclose(Z, simplex(C - (multiplier + BETA * D) / MU), rtol=0, atol=1e-12)
-    hat_z_rows(D, multiplier, hat, -1, ones, caps, SCALE, MU, DELTA)
+    extrapolated_z_rows(D, multiplier, hat, whole, np.zeros(shape[1]), MU, DELTA)
     assert_allclose(hat, simplex(((MU * SCALE - 1) * multiplier - D) / (MU + DELTA)), rtol=0, atol=1e-12)
 
 

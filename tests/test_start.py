@@ -11,25 +11,30 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._points import EXPLORE, REFINE, Weights, is_clustering
+from smrmf.factorization._points import ManifoldInput, Sizes, prepare, reduce_features
 from smrmf.factorization._start import (
     DIFFUSION_STEPS,
+    PENALTY_TO_EXPLORE,
+    PENALTY_TO_REFINE,
     indicator,
-    simplex_graph,
+    is_indicator,
     spectral_labels,
+    weigh,
 )
-from smrmf.graph.neighbors import nearest_neighbors, symmetrize
-from smrmf.graph.spectral import _smoothest, by_size
+from smrmf.graph.graphs import simplex_graph, symmetrize
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.spectral import _smoothest, relabel_by_size
 from smrmf.kernels.nonnegative_svd import nndsvd
 
 
 def spectral(X, c, k=10):
-    return spectral_labels(X, nearest_neighbors(X, k + 1), k, c, np.random.RandomState(0), SERIAL)
+    given = ManifoldInput(X, 1.0, Sizes.from_parameters(len(X), c, k))
+    return spectral_labels(prepare(given, reduce_features, np.random.RandomState(0), SERIAL))
 
 
 def test_simplex_graph_gives_every_point_exactly_k_neighbours():
     X = np.random.default_rng(0).normal(size=(80, 4))
-    graph = simplex_graph(nearest_neighbors(X, 8), 7)
+    graph = simplex_graph(find_neighbors(X, 8), 7)
     np.testing.assert_array_equal((graph.toarray() > 0).sum(axis=1), 7)
     np.testing.assert_allclose(graph.sum(axis=1), 1)
 
@@ -43,7 +48,7 @@ def test_clusters_that_are_components_are_found_exactly():
 
 def test_fewer_components_than_clusters_are_split():
     X, y = make_circles(300, noise=0.02, factor=0.4, random_state=0)
-    W = symmetrize(simplex_graph(nearest_neighbors(X, 11), 10))
+    W = symmetrize(simplex_graph(find_neighbors(X, 11), 10))
     assert connected_components(W)[0] == 2
     labels = spectral(X, 4)
     assert len(np.unique(labels)) == 4
@@ -60,7 +65,7 @@ def test_more_components_than_clusters_are_joined_to_their_nearest():
 
 def test_the_embedding_spans_the_leading_eigenvectors():
     X = np.random.default_rng(1).normal(size=(90, 3))
-    W = symmetrize(simplex_graph(nearest_neighbors(X, 11), 10))
+    W = symmetrize(simplex_graph(find_neighbors(X, 11), 10))
     n_components, component = connected_components(W)
     embedding = _smoothest(W, component, n_components, 4, np.random.RandomState(0), DIFFUSION_STEPS)
     scale = 1 / np.sqrt(W.sum(axis=1))
@@ -73,7 +78,7 @@ def test_the_embedding_spans_the_leading_eigenvectors():
 
 def test_clusters_are_numbered_by_size():
     labels = np.array([2, 2, 0, 1, 1, 1])
-    np.testing.assert_array_equal(by_size(labels, 3), [1, 1, 2, 0, 0, 0])
+    np.testing.assert_array_equal(relabel_by_size(labels, 3), [1, 1, 2, 0, 0, 0])
 
 
 def test_indicator_is_orthonormal():
@@ -91,11 +96,11 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
     X, y = make_blobs(60, 4, centers=3, random_state=0)
     labels = indicator(y, 3, X.dtype)
     mixed = np.random.default_rng(0).random((60, 3))
-    assert is_clustering(labels)
-    assert not is_clustering(mixed)
-    assert not is_clustering(-labels)
-    for G, strength in ((labels, REFINE), (mixed, EXPLORE)):
-        weights = Weights.from_start(X, G, "auto", "auto", 1.0, SERIAL)
+    assert is_indicator(labels)
+    assert not is_indicator(mixed)
+    assert not is_indicator(-labels)
+    for G, strength in ((labels, PENALTY_TO_REFINE), (mixed, PENALTY_TO_EXPLORE)):
+        weights = weigh(X, G, "auto", "auto", 1.0, SERIAL)
         rest = X - G @ np.linalg.lstsq(G, X, rcond=None)[0]
         residual = np.median(np.linalg.norm(rest, axis=1)) / weights.scale
         assert weights.mu == pytest.approx(strength / residual)
@@ -104,7 +109,9 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
 
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
-    assert Weights.from_start(X, X, 0.3, 0.1, 1.0, SERIAL) == Weights(1.0, 0.3, 0.1)
+    start = weigh(X, X, 0.3, 0.1, 1.0, SERIAL)
+    assert (start.scale, start.lam, start.mu) == (1.0, 0.3, 0.1)
+    np.testing.assert_array_equal(start.scaled, X)
 
 
 def test_given_weights_are_meant_for_the_data_before_they_were_tamed():

@@ -44,16 +44,16 @@ class ProjectedAffinity(AbstractAffinity[np.ndarray]):
     ) -> tuple[np.ndarray, GraphTerm]:
         """Solve every row of S for the distances of the projected points and the clusters so far."""
         own = np.einsum("ij,ij->i", G, H)
-        S = np.empty_like(state)
 
         def solve_block(rows: slice) -> None:
             squared = squared_distances(X[rows], X)
             rough = own[rows, None] + own[None, :] - G[rows] @ H.T - H[rows] @ G.T
             rough *= lam / (4 * self.alpha)
-            solve_weighted_rows(squared, rough, rows.start, S[rows])
+            solve_weighted_rows(squared, rough, rows.start, state[rows])
 
-        self.pool.map(solve_block, row_blocks(*S.shape))
-        return S, _graph_term(S)
+        # In place: the rows do not depend on what they were, and the array is n x n.
+        self.pool.map(solve_block, row_blocks(*state.shape))
+        return state, _graph_term(state)
 
     def representation(self, state: np.ndarray) -> np.ndarray:
         return state

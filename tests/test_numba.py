@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from smrmf._numba import Kernel, kernel
-from smrmf.graph import neighbors
-from smrmf.kernels import balls, distances, prox, row_sparse, simplex
+from smrmf._numba import CompiledKernel, kernel
+from smrmf.kernels import balls, distances, lasso, prox, row_sparse, search, simplex, sparse_rows
+from smrmf.selection.ds3 import distances
 
 OFFSET = 10.0
 
@@ -82,11 +82,11 @@ def test_compiled_kernel_handles_nan_and_infinity():
     assert triple(-np.inf) == -np.inf
 
 
-@pytest.mark.parametrize("module", [balls, distances, neighbors, prox, row_sparse, simplex])
+@pytest.mark.parametrize("module", [balls, distances, lasso, prox, row_sparse, search, simplex, sparse_rows])
 def test_every_kernel_of_the_library_says_what_it_does(module):
-    kernels = [value for value in vars(module).values() if isinstance(value, Kernel)]
+    kernels = [value for value in vars(module).values() if isinstance(value, CompiledKernel)]
     assert kernels
-    assert all(one.__doc__ and one.__name__ == one.function.__name__ for one in kernels)
+    assert all(found.__doc__ and found.__name__ == found.function.__name__ for found in kernels)
 
 
 def test_a_changed_callee_or_constant_changes_the_name_in_the_cache(monkeypatch):

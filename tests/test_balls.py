@@ -12,15 +12,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from plain_projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
-from smrmf.kernels.balls import (
-    SAMPLE_STRIDE,
-    l1inf_levels,
-    l12_factors,
-    project_l1inf_ball,
-    project_l12_ball,
-    project_rows_in_place,
-    project_simplex,
-)
+from smrmf.kernels.balls import l1inf_levels, l12_factors, project_l1inf_ball, project_l12_ball
+from smrmf.kernels.simplex import SAMPLE_STRIDE, project_rows_in_place, project_simplex
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-10}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

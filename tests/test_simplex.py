@@ -12,17 +12,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from smrmf.kernels.simplex import (
+from smrmf.kernels.distances import (
+    LatentPoints,
     gather_kernel_lists,
     gather_roughness_lists,
-    keep_largest,
     latent_kernel_lists,
     latent_roughness_lists,
     latent_squared_lists,
-    neighbor_smoothness,
-    solve_column,
-    solve_columns,
 )
+from smrmf.kernels.simplex import neighbor_smoothness, solve_column, solve_columns
+from smrmf.kernels.sparse_rows import keep_largest
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -227,7 +226,7 @@ def test_latent_lists_are_entries_of_the_dense_formulas(dtype, first):
     assert_allclose(out, -(K + K.T)[indices, owners] / 2, rtol=rtol)
     columns = slice(first, first + len(indptr) - 1)
     products, norms = (H[columns] @ G.T, G[columns] @ H.T), ((G * G).sum(axis=1), (H * H).sum(axis=1))
-    gather_kernel_lists(indptr, indices, first, *products, *norms, decay, out)
+    gather_kernel_lists(indptr, indices, first, *products, LatentPoints(*norms, decay), out)
     assert_allclose(out, -(K + K.T)[indices, owners] / 2, rtol=10 * rtol)
     roughness = np.einsum("ijq,ijq->ij", *(M[:, None] - M[None] for M in (G, H))) / 2
     latent_roughness_lists(indptr, indices, first, G, H, out)
