@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 import pytest
-from synthetic_runs import PLAN, every_experiment, record, results
+from synthetic_runs import PAPER, PLAN, every_experiment, record, results
 
 from smrmf_reproduce.report import drawing, page
 from smrmf_reproduce.report.drawing import inline, shorten
@@ -99,6 +99,13 @@ def test_readme_links_pictures_that_exist(full_report):
     for link in re.findall(r"\]\(([^)]+)\)", text):
         assert (full_report / link).is_file()
     assert "/ 0.85" in text
+
+
+def test_every_remark_of_the_plan_stands_under_a_table(full_report):
+    text = (full_report / "README.md").read_text(encoding="utf-8")
+    assert PAPER.remarks
+    for remark in PAPER.remarks.values():
+        assert remark in text
 
 
 def test_files_do_not_depend_on_the_order_of_the_runs(tmp_path):

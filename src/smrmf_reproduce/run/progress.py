@@ -44,8 +44,9 @@ class Forecast:
         """Take in a finished run."""
         if record["spent"] is not None:
             for known in ((record["method"],), (record["method"], record["data"])):
-                self._seconds[known] += record["spent"]
+                # In this order: the display asks from another thread, and must not divide by nothing.
                 self._sizes[known] += self._size(record["data"])
+                self._seconds[known] += record["spent"]
 
     def __call__(self, run: Run) -> float:
         """Return the seconds to expect."""
