@@ -12,7 +12,6 @@ from numpy.testing import assert_array_equal
 
 from smrmf._numba import CompiledKernel, kernel
 from smrmf.kernels import balls, distances, lasso, prox, row_sparse, search, simplex, sparse_rows
-from smrmf.selection.ds3 import distances
 
 OFFSET = 10.0
 
