@@ -31,6 +31,17 @@ def test_callbacks_see_every_step_and_change_nothing(case):
         assert objectives == [model.reconstruction_err_]
 
 
+@each("random_state", "n_clusters")
+def test_callbacks_draw_no_numbers(case):
+    # So many clusters where there are none depend on every number drawn.
+    X = case.data(np.random.default_rng(0).normal(size=(60, 4)))
+    settings = {"n_clusters": 12} | ({"max_iter": 4, "tol": 0} if case.has("max_iter") else {})
+    quiet, seen = case.make(**settings), case.make(**settings).set_callbacks(Recorder())
+    for model in (quiet, seen):
+        quietly(model.fit, X)
+    assert_same(quiet, seen)
+
+
 @each()
 def test_callbacks_are_given_a_model_that_is_as_good_as_fitted(case):
     recorder = Recorder()

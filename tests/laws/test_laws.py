@@ -94,6 +94,12 @@ def test_single_precision_stays_single_and_finds_the_same(case, form):
             assert set(found["exemplar_indices_"]) == set(wide["exemplar_indices_"])
 
 
+@each(law="scores in single precision")
+def test_scores_of_single_precision_are_single(case):
+    model = case.make().fit(case.usual().astype(np.float32))
+    assert getattr(model, "exemplar_scores_", np.float32(0)).dtype == np.float32
+
+
 # Powers of two, which change no digit; half of them for sparse data.
 UNITS = {
     1024.0: sp.csr_array,
