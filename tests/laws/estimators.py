@@ -47,9 +47,6 @@ LAWS = frozenset(
         "nonsense for layers: empty",
         "nonsense for metric: word",
         "scores in single precision",
-        "warns at the line of fit_predict",
-        "warns at the line of fit_select",
-        "warns at the line of fit_transform",
     }
 )
 
@@ -128,23 +125,15 @@ def each(*names: str, law: str = "") -> Any:
 def marks(case: Case, law: str) -> list[Any]:
     """Return what a test of the law must know about the case."""
     found = [pytest.mark.filterwarnings(f"ignore:{case.says}")] if case.says else []
-    refused = EVERYWHERE | dict(case.refuses)
-    if law in refused:
-        found.append(pytest.mark.xfail(reason=refused[law], strict=True))
+    if law in case.refuses:
+        found.append(pytest.mark.xfail(reason=case.refuses[law], strict=True))
     return found
 
 
 # Reasons that several cases share.
-COUNTED = "fails today: the stack level of the warning is counted by hand"
 NO_SENTENCE = "fails today: the sentence is not the one that all parameters have"
 ONCE = "the iterations are scikit-learn's own: the only step reported is the end"
 
-# Refused by all cases that the law is about.
-EVERYWHERE = {
-    "warns at the line of fit_predict": COUNTED,
-    "warns at the line of fit_transform": COUNTED,
-    "warns at the line of fit_select": COUNTED,
-}
 LINEAR = {"memory for dense data": "its arrays grow with the points, not with their pairs"}
 SPARSE = LINEAR | {"memory for sparse data": "never makes sparse data dense"}
 DRAWN = {"exemplars in any order": "draws rows by number: a seed means other points in another order"}

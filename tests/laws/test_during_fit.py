@@ -131,19 +131,19 @@ def test_warnings_of_fit_are_at_its_line(case):
     assert [w.filename for w in said] == [__file__]
 
 
-@each("max_iter", "fit_predict", law="warns at the line of fit_predict")
+@each("max_iter", "fit_predict")
 def test_warnings_of_fit_predict_are_at_its_line(case):
     said = said_by(case.make(**case.unfinished).fit_predict, case.usual())
     assert [w.filename for w in said] == [__file__]
 
 
-@each("max_iter", "fit_transform", law="warns at the line of fit_transform")
+@each("max_iter", "fit_transform")
 def test_warnings_of_fit_transform_are_at_its_line(case):
     said = said_by(case.make(**case.unfinished).fit_transform, case.usual())
     assert [w.filename for w in said] == [__file__]
 
 
-@each("max_iter", "fit_select", law="warns at the line of fit_select")
+@each("max_iter", "fit_select")
 def test_warnings_of_fit_select_are_at_its_line(case):
     said = said_by(case.make(**case.unfinished).fit_select, case.usual())
     assert [w.filename for w in said] == [__file__]
