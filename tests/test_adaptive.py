@@ -184,7 +184,7 @@ latent = arrays(float, (5, 2), elements=st.floats(-3, 3, allow_subnormal=False))
 @given(latent, latent)
 def test_the_latent_floor_is_below_all_latent_terms(G, H):
     affinity = adaptive(np.random.default_rng(0).normal(size=(5, 2)), 2)
-    assert roughness(G, H).min() >= affinity.columns.dissimilarity.latent_floor(G, H) - 1e-12
+    assert roughness(G, H).min() >= affinity.columns.dissimilarity.measure_latent(G, H).floor - 1e-12
 
 
 # The iteration

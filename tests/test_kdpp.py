@@ -35,7 +35,7 @@ KERNELS = {"linear": linear_kernel, "cosine": cosine_similarity, "rbf": median_r
 def samples(model, X, n_draws, seed):
     """Draw many sets for one decomposition, by the steps of a fit."""
     random_state = np.random.RandomState(seed)
-    with SERIAL_LIBRARIES:
+    with SERIAL_LIBRARIES.limited():
         kernel = model._regularized(*_similarities(X, model.kernel, SERIAL), model.exemplars)
         log_values = kernel.log_values()
         table = log_elementary(log_values, model.exemplars)

@@ -173,7 +173,7 @@ def fixed_slots(X, G):
     near = find_neighbors(X, 5)
     W = symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
     start = weigh(X, G, 0.1, 0.1, 1.0, SERIAL)
-    return Slots(start, FixedAffinity(W, W), FixedPoints(start.scaled), RankedExemplars("mass", 3))
+    return Slots(start, FixedAffinity(W, W), FixedPoints(), RankedExemplars("mass", 3))
 
 
 def short_run(kind, X, start):

@@ -13,7 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
-from smrmf.factorization._results import consecutive_labels
+from smrmf.graph.labels import consecutive_labels
 from smrmf.metrics import clustering_accuracy
 
 KINDS = [FastSMRMF, RMNMF, SMRMF]

@@ -11,7 +11,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from smrmf._numba import CompiledKernel, kernel
-from smrmf.kernels import balls, distances, lasso, prox, row_sparse, search, simplex, sparse_rows
+from smrmf.graph import exemplars, graphs, neighbors
+from smrmf.kernels import balls, distances, lasso, prox, row_sparse, simplex
 
 OFFSET = 10.0
 
@@ -81,7 +82,9 @@ def test_compiled_kernel_handles_nan_and_infinity():
     assert triple(-np.inf) == -np.inf
 
 
-@pytest.mark.parametrize("module", [balls, distances, lasso, prox, row_sparse, search, simplex, sparse_rows])
+@pytest.mark.parametrize(
+    "module", [balls, distances, exemplars, graphs, lasso, neighbors, prox, row_sparse, simplex]
+)
 def test_every_kernel_of_the_library_says_what_it_does(module):
     kernels = [value for value in vars(module).values() if isinstance(value, CompiledKernel)]
     assert kernels

@@ -24,6 +24,7 @@ from smrmf.factorization._points import KEPT_VARIANCE, Reduced, leading_axes
 from smrmf.factorization._projected import (
     ProjectedAffinity,
     ProjectedPoints,
+    ProjectedState,
     graph_scatter,
     smallest_axes,
     squared_graph_scatter,
@@ -347,7 +348,7 @@ def test_a_basis_is_carried_back_to_where_the_points_were(dtype):
     reduced = leading_axes(X)
     F = (G.T @ (reduced.X / 7)).astype(dtype)
     restored = 7 * reduced.restore_basis(F, G, 7.0)
-    held = reduced.restore(reduced.X) + reduced.center
+    held = reduced.X @ reduced.basis + reduced.center
     np.testing.assert_allclose(restored, G.T @ held, rtol=1e-4, atol=1e-3)
 
 
@@ -373,11 +374,11 @@ def lagrangian(X, W, E, F, G, H, S, L1, L2, lam, alpha, mu):
 
 
 def projected(X, p, alpha, k=5):
-    """Return the affinity and the points of APMF, and their first states: S, P and the projected points."""
+    """Return the affinity and the points of APMF."""
     first = simplex_graph(find_neighbors(X, k + 1), k)
     P = smallest_axes(graph_scatter(symmetrize(first), X, SERIAL), p)
     affinity = ProjectedAffinity(first, alpha, SERIAL)
-    points = ProjectedPoints(X, P, X @ P, alpha, Reduced(X, None), SERIAL)
+    points = ProjectedPoints(X, ProjectedState(P), alpha, Reduced(X, None), SERIAL)
     return affinity, points
 
 
@@ -389,7 +390,7 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
     X /= np.linalg.norm(X) / np.sqrt(3)
     n, c, rho = len(X), 3, 1.2
     affinity, points = projected(X, p, alpha)
-    state, Y = points.init()
+    state, Y = points.first, X @ points.first.P
     S, term = affinity.init(Y)
     rng = np.random.default_rng(0)
     G, H = ortho_group.rvs(n, random_state=1)[:, :c], rng.random((n, c)) / np.sqrt(n)
@@ -414,7 +415,7 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
         S, term = affinity.update(S, Y, G, H, lam, mu)
         values.append(value())
         target = partial(_target, G, F, E, L1, mu)
-        state, Y = points.update(state, lambda now=S: now, target, mu)
+        state, (Y, _) = points.update(state, lambda now=S: now, target, mu)
         values.append(value())
         rises = np.diff(values)
         assert (rises <= 1e-6 * np.abs(values[0])).all(), rises
@@ -432,9 +433,9 @@ def test_rows_of_s_solve_their_problem(offset):
     G, H = ortho_group.rvs(40, random_state=2)[:, :3], rng.random((40, 3)) / np.sqrt(40)
     lam, alpha = 2.0, 0.05
     affinity, points = projected(X + offset, 3, alpha)
-    _, first = points.init()
+    first = (X + offset) @ points.first.P
     S, _ = affinity.update(affinity.init(first)[0], first, G, H, lam, 1.0)
-    Y = X @ points.P
+    Y = X @ points.first.P
     rough = np.einsum("ijq,ijq->ij", G[:, None] - G[None], H[:, None] - H[None])
     u, d = cdist(Y, Y, "sqeuclidean"), lam / (4 * alpha) * rough
     expected = np.stack([by_sorting(u[i], d[i], i) for i in range(40)])
@@ -446,8 +447,8 @@ def test_the_projection_ends_where_the_lagrangian_is_stationary(mu):
     X, alpha = normal(0, 40, 6), 0.3
     affinity, points = projected(X, 3, alpha)
     T = X @ orthonormal(1, 6, 3) + 0.1 * normal(2, 40, 3)
-    state, first = points.init()
-    S, _ = affinity.init(first)
+    state = points.first
+    S, _ = affinity.init(X @ state.P)
     for _ in range(400):
         state, _ = points.update(state, lambda: S, lambda: T, mu)
     P = state.P
@@ -461,12 +462,12 @@ def test_the_value_is_its_term_of_the_objective(offset):
     X = normal(0, 40, 6)
     affinity, points = projected(X + offset, 3, 0.7)
     G = ortho_group.rvs(40, random_state=2)[:, :3]
-    state, first = points.init()
+    first = (X + offset) @ points.first.P
     S, term = affinity.update(affinity.init(first)[0], first, G, np.maximum(G, 0), 3.0, 1.0)
-    state, _ = points.update(state, lambda: S, lambda: first, 1.0)
+    state, placed = points.update(points.first, lambda: S, lambda: first, 1.0)
     Y = X @ state.P
     expected = 0.7 * np.sum(S**2 * cdist(Y, Y, "sqeuclidean"))
-    value = term.value + points.value(state)
+    value = term.value + placed.value
     assert value == pytest.approx(expected, rel=1e-9 if offset == 0 else 1e-3)
 
 

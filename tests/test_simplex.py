@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
+from smrmf.graph.exemplars import keep_largest
 from smrmf.kernels.distances import (
     LatentPoints,
     gather_kernel_lists,
@@ -21,7 +22,6 @@ from smrmf.kernels.distances import (
     latent_squared_lists,
 )
 from smrmf.kernels.simplex import neighbor_smoothness, solve_column, solve_columns
-from smrmf.kernels.sparse_rows import keep_largest
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 

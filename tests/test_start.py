@@ -11,25 +11,26 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._points import ManifoldInput, Sizes, prepare, reduce_features
+from smrmf._validation import Sizes
+from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
 from smrmf.factorization._start import (
     DIFFUSION_STEPS,
     PENALTY_TO_EXPLORE,
     PENALTY_TO_REFINE,
-    indicator,
+    first_indicator,
     is_indicator,
-    spectral_labels,
     weigh,
 )
 from smrmf.graph.graphs import simplex_graph, symmetrize
+from smrmf.graph.labels import _smoothest, indicator, relabel_by_size
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.graph.spectral import _smoothest, relabel_by_size
 from smrmf.kernels.nonnegative_svd import nndsvd
 
 
 def spectral(X, c, k=10):
     given = ManifoldInput(X, 1.0, Sizes.from_parameters(len(X), c, k))
-    return spectral_labels(prepare(given, reduce_features, np.random.RandomState(0), SERIAL))
+    problem = prepare(given, reduce_features, np.random.RandomState(0), SERIAL)
+    return first_indicator("spectral", problem).argmax(axis=1)
 
 
 def test_simplex_graph_gives_every_point_exactly_k_neighbours():

@@ -7,6 +7,7 @@ import sys
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -14,40 +15,43 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
-from sklearn.utils.validation import validate_data
+from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool, thread_pool
-from smrmf._validation import Constraints, check_parameters, finite_array
+from smrmf._validation import Constraints, check_parameters, feature_attributes, finite_array
 
 # Frames below these folders are not the caller's.
 _LIBRARIES = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, sklearn.__file__))
+
+
+Warnings = list[tuple[str, type[Warning]]]
 
 
 class Fitted(NamedTuple):
     """What a solver returns: attributes by their public names, and warnings for the caller."""
 
     attributes: dict[str, Any]
-    warnings: list[tuple[str, type[Warning]]]
+    warnings: Warnings
 
 
+@dataclass(frozen=True)
 class FitReporter:
     """Tell the callbacks of every step of a fit; they may ask to stop."""
 
-    def __init__(self, estimator: AbstractEstimator, context: Any, X: Any, features: dict[str, Any]) -> None:
-        self._estimator = estimator
-        self._context = context
-        self._X = X
-        self._features = features
+    estimator: AbstractEstimator
+    context: Any
+    X: Any
+    features: dict[str, Any]
 
     def __call__(self, metadata: dict[str, Any], attributes: Callable[[], dict[str, Any]]) -> bool:
         """Report a step; ``attributes`` makes the fitted attributes as of now, if they are asked for."""
-        task = self._context.subcontext(task_name="iteration")
-        task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
+        task = self.context.subcontext(task_name="iteration")
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
         return task.call_on_fit_task_end(
-            estimator=self._estimator,
-            X=self._X,
+            estimator=self.estimator,
+            X=self.X,
             metadata=metadata,
-            reconstruction_attributes=lambda: attributes() | self._features,
+            reconstruction_attributes=lambda: attributes() | self.features,
         )
 
 
@@ -61,12 +65,11 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     n_jobs: int | None
 
     @abstractmethod
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> Any:
-        """Return the problem to solve; refuse what does not fit, before any work is done."""
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[Any, int]:
+        """Return the problem to solve, and how many steps the solution takes at most.
 
-    @abstractmethod
-    def _n_steps(self, given: Any) -> int:
-        """Return how many steps the solution takes at most."""
+        What does not fit is refused here, before any work is done.
+        """
 
     @abstractmethod
     def _solve(self, given: Any, pool: Pool, report: FitReporter) -> Fitted:
@@ -92,8 +95,8 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         # A copy of its own: what is kept of the data must not change with the caller's array.
         checked = finite_array(self, X, copy=True)
         features = feature_attributes(X)
-        given = self._prepare(checked)
-        context = self._init_callback_context(max_subtasks=self._n_steps(given))
+        given, n_steps = self._prepare(checked)
+        context = self._init_callback_context(max_subtasks=n_steps)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:
             fitted = self._solve(given, pool, FitReporter(self, context, X, features))
@@ -106,11 +109,10 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         return self
 
 
-def feature_attributes(X: Any) -> dict[str, Any]:
-    """Return ``n_features_in_``, and ``feature_names_in_`` if all names are strings."""
-    bare = BaseEstimator()
-    validate_data(bare, X, skip_check_array=True, reset=True)
-    return vars(bare)
+def convergence_warnings(name: str, n_iter: int, reason: str) -> Warnings:
+    """Say that the iterations did not suffice."""
+    message = f"{name} did not converge in max_iter={n_iter} iterations: {reason}."
+    return [(message, ConvergenceWarning)]
 
 
 def callers_stack_level() -> int:

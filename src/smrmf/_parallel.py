@@ -73,17 +73,20 @@ class _SerialLibraries:
         self._users = 0
         self._limits: threadpool_limits | None = None
 
-    def __enter__(self) -> None:
+    @contextmanager
+    def limited(self) -> Iterator[None]:
+        """Limit the libraries to one thread inside."""
         with self._lock:
             self._users += 1
             if self._users == 1:
                 self._limits = threadpool_limits(limits=1)
-
-    def __exit__(self, *exception: object) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._limits is not None:
-                self._limits.restore_original_limits()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0 and self._limits is not None:
+                    self._limits.restore_original_limits()
 
 
 SERIAL_LIBRARIES = _SerialLibraries()
@@ -93,7 +96,7 @@ SERIAL_LIBRARIES = _SerialLibraries()
 def thread_pool(n_jobs: int | None) -> Iterator[Pool]:
     """Open a pool of ``n_jobs`` threads (joblib's meaning: -1 is all cores) with serial BLAS inside."""
     n_threads = joblib.effective_n_jobs(n_jobs)
-    with SERIAL_LIBRARIES:
+    with SERIAL_LIBRARIES.limited():
         if n_threads == 1:
             yield SERIAL
             return

@@ -1,4 +1,4 @@
-"""What parameters may be, written as data, and the checks of the data itself.
+"""The door: what parameters may be, written as data, the checks of the data, and a safe range for them.
 
 Every refusal is one sentence: the value, the limit, the way out.
 """
@@ -15,7 +15,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.validation import check_array
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, validate_data
+
+DEFAULT_NEIGHBORS = 10
 
 
 class ParameterError(ValueError, TypeError):
@@ -158,6 +161,36 @@ def count_exemplars(exemplars: float, n_samples: int, at_least: int = 1) -> int:
     return int(exemplars)
 
 
+@dataclass(frozen=True)
+class Sizes:
+    """The whole numbers of a problem, checked against each other."""
+
+    n_samples: int
+    n_clusters: int
+    n_neighbors: int
+    n_exemplars: int
+
+    @classmethod
+    def from_parameters(
+        cls,
+        n_samples: int,
+        n_clusters: int,
+        n_neighbors: int | str,
+        exemplars: float | None = None,
+        usual_neighbors: int = DEFAULT_NEIGHBORS,
+    ) -> Sizes:
+        """Resolve words and shares; refuse what does not fit the data."""
+        check_n_clusters(n_clusters, n_samples)
+        if isinstance(n_neighbors, str):
+            wanted = usual_neighbors if n_neighbors == "auto" else int(np.sqrt(n_samples))
+            n_neighbors = min(wanted, n_samples - 1)
+        else:
+            check_n_neighbors(n_neighbors, n_samples, "lower n_neighbors or use 'auto'")
+        # A share of the points never leaves a cluster without an exemplar.
+        count = 0 if exemplars is None else count_exemplars(exemplars, n_samples, n_clusters)
+        return cls(n_samples, n_clusters, int(n_neighbors), count)
+
+
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
     """Return X as a float array or CSR matrix; say where it is not finite."""
     X = check_array(
@@ -232,3 +265,56 @@ def check_nonnegative(name: str, smallest: float) -> None:
             f"Negative values in data passed to {name}: the smallest is {smallest:g}, but it must be at "
             "least 0; scale the features to [0, 1], or use FastSMRMF, which takes any sign."
         )
+
+
+def check_init(init: Any, X: Any, n_clusters: int) -> None:
+    """Refuse a start that does not fit the data."""
+    n, c = X.shape[0], n_clusters
+    if isinstance(init, str):
+        if init == "nndsvd" and X.min() < 0:
+            raise ParameterError(
+                f"init='nndsvd' needs data without negative values, but the smallest is {X.min():g}: "
+                "use init='spectral' or scale the features to [0, 1]."
+            )
+        if init == "nndsvd" and c > min(X.shape):
+            raise ParameterError(
+                f"init='nndsvd' needs n_clusters={c} to be at most min(n_samples, n_features)="
+                f"{min(X.shape)}: use init='spectral'."
+            )
+    elif init.shape != (n, c):
+        raise ParameterError(
+            f"init has shape {init.shape}, but must have shape (n_samples, n_clusters)=({n}, {c})."
+        )
+    elif not np.issubdtype(init.dtype, np.number) or not np.isfinite(init).all():
+        raise ParameterError(f"init has {_first_not_finite(init)}: give finite numbers, or init='spectral'.")
+
+
+def _first_not_finite(init: np.ndarray) -> str:
+    if not np.issubdtype(init.dtype, np.number):
+        return f"entries of type {init.dtype}"
+    row, column = np.argwhere(~np.isfinite(init))[0]
+    return f"{init[row, column]} at row {row}, column {column}"
+
+
+def feature_attributes(X: Any) -> dict[str, Any]:
+    """Return ``n_features_in_``, and ``feature_names_in_`` if all names are strings."""
+    bare = BaseEstimator()
+    validate_data(bare, X, skip_check_array=True, reset=True)
+    return vars(bare)
+
+
+def scale_to_safe_range(X: Any) -> tuple[Any, float]:
+    """Divide by a power of two where squares of the data would overflow or vanish; return it too."""
+    largest = float(abs(X).max()) if X.size else 1.0
+    limit = np.finfo(X.dtype).max ** 0.25
+    if largest == 0 or 1 / limit < largest < limit:
+        return X, 1.0
+    magnitude = 2.0 ** np.floor(np.log2(largest))
+    return divide_keeping_dtype(X, magnitude), magnitude
+
+
+def divide_keeping_dtype(X: Any, divisor: float) -> Any:
+    """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
+    if not sp.issparse(X):
+        return X / X.dtype.type(divisor)
+    return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)

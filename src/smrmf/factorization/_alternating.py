@@ -15,8 +15,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
+from smrmf._estimator import Warnings, convergence_warnings
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
-from smrmf.factorization._results import Warnings, convergence_warnings
 from smrmf.kernels.scaling import matmul
 from smrmf.kernels.semi_nonnegative import multiply_rows
 

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import row_blocks
-from smrmf.factorization._dissimilarity import AbstractDissimilarity, ListBlock
+from smrmf.factorization._dissimilarity import AbstractDissimilarity, Latent, ListBlock
 from smrmf.factorization._slots import AbstractAffinity, GraphTerm
 from smrmf.graph.exemplars import Neighborhoods
 from smrmf.kernels.simplex import columns_value, neighbor_smoothness, solve_columns
@@ -37,7 +37,7 @@ class CandidateLists:
     def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
         """Make lists of the same size for all columns."""
         n = len(dissimilarity.points.centered.points)
-        known = dissimilarity.nearest()
+        known = dissimilarity.nearest
         if known is None or with_self:
             indices, values, outside = smallest_entries(dissimilarity, np.arange(n), size, with_self)
         else:
@@ -48,15 +48,6 @@ class CandidateLists:
             outside = known.squared[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
         return cls(indptr, indices.ravel(), values.ravel(), outside, with_self)
-
-    @property
-    def whole(self) -> bool:
-        """Whether all lists have all points, so that D, row by row, is the whole matrix."""
-        return len(self.D) == len(self.bound_outside) ** 2
-
-    def table(self, width: int) -> np.ndarray:
-        """Return the first entries of every list; all lists still have the same size."""
-        return self.D.reshape(len(self.bound_outside), -1)[:, :width]
 
     def blocks(self) -> list[slice]:
         """Cut the columns into blocks for the threads, the narrower the longer the lists are."""
@@ -172,7 +163,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         )
         if self.smoothness is None:
             k = self.dissimilarity.points.n_neighbors
-            delta = neighbor_smoothness(lists.table(k + 1), k)
+            delta = neighbor_smoothness(lists.D.reshape(len(lists.bound_outside), -1)[:, : k + 1], k)
         else:
             delta = np.full(len(lists.bound_outside), self.smoothness, lists.D.dtype)
         if self.first is None:
@@ -184,62 +175,55 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
 
     def graph_term(self, state: ClosedFormState) -> GraphTerm:
         """Return the graph of the exemplars' neighbourhoods, and ``beta`` times the value of (5.18)."""
-        lists, pool = state.lists, self.dissimilarity.points.pool
-
-        def value_of_block(block: slice) -> float:
-            indptr = lists.indptr[block.start : block.stop + 1]
-            return columns_value(indptr, lists.D, state.delta[block], state.z)
-
-        value = self.beta * sum(pool.map(value_of_block, lists.blocks()))
-        return GraphTerm(self.neighborhoods.graph(self.representation(state)), value)
+        lists, pool, Zt = state.lists, self.dissimilarity.points.pool, self.representation(state)
+        values = pool.map(
+            lambda columns: columns_value(
+                lists.indptr[columns.start : columns.stop + 1], lists.D, state.delta[columns], state.z
+            ),
+            lists.blocks(),
+        )
+        return GraphTerm(self.neighborhoods.graph(Zt), self.beta * sum(values))
 
     def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""
-        latent, floor = None, 0.0
-        if ratio > 0:
-            latent = self.dissimilarity.measure_latent(G, H)
-            floor = ratio * self.dissimilarity.latent_floor(G, H)
+        latent = self.dissimilarity.measure_latent(G, H) if ratio > 0 else Latent(0.0)
         lists = state.lists
         while True:
-            bound = lists.bound_outside + state.delta.dtype.type(floor)
-            z = self._combined(lists, G, H, latent, ratio)
-            level, certified = self._solve_lists(z, lists, state.delta, bound)
+            bound = lists.bound_outside + state.delta.dtype.type(ratio * latent.floor)
+            z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, latent, ratio)
             if certified == len(level):
                 return replace(state, lists=lists, z=z)
             lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
 
-    def _combined(self, lists: CandidateLists, G: Any, H: Any, latent: Any, ratio: float) -> np.ndarray:
-        """Return D-hat on the lists, ``D + ratio D_hg``."""
-        if ratio == 0:
-            return lists.D.copy()
-        if lists.whole:  # as SMRMF does: half of the work, as every entry has its mirror image
-            hat = lists.D.copy()
-            self.dissimilarity.add_latent(G, H, latent, ratio, hat.reshape(len(lists.bound_outside), -1))
-            return hat
-        hat = np.empty_like(lists.D)
-
-        def fill_block(block: slice) -> None:
-            indptr = lists.indptr[block.start : block.stop + 1]
-            self.dissimilarity.latent_lists(G, H, latent, ListBlock(indptr, lists.indices, block.start), hat)
-            mine = slice(indptr[0], indptr[-1])
-            hat[mine] *= ratio
-            hat[mine] += lists.D[mine]
-
-        self.dissimilarity.points.pool.map(fill_block, lists.blocks())
-        return hat
-
     def _solve_lists(
-        self, z: np.ndarray, lists: CandidateLists, delta: np.ndarray, bound: np.ndarray
-    ) -> tuple[np.ndarray, int]:
-        """Replace D-hat in ``z`` by the solution; return the levels and how many columns are certified."""
-        level = np.empty_like(delta)
+        self,
+        lists: CandidateLists,
+        delta: np.ndarray,
+        bound: np.ndarray,
+        G: Any,
+        H: Any,
+        latent: Latent,
+        ratio: float,
+    ) -> tuple[np.ndarray, np.ndarray, int]:
+        """Return the solution on the lists, the levels, and how many columns are certified."""
+        n = len(delta)
+        # z holds D-hat = D + ratio D_hg before it is solved in place.
+        z, level = lists.D.copy(), np.empty_like(delta)
+        by_matrix = ratio > 0 and len(z) == n * n
+        if by_matrix:  # as SMRMF does: half of the work, as every entry has its mirror image
+            self.dissimilarity.add_latent(G, H, latent, ratio, z.reshape(n, n))
 
         def solve_block(block: slice) -> int:
             indptr = lists.indptr[block.start : block.stop + 1]
+            if ratio > 0 and not by_matrix:
+                mine = slice(indptr[0], indptr[-1])
+                part = ListBlock(indptr, lists.indices, block.start)
+                self.dissimilarity.latent_lists(G, H, latent, part, z)
+                z[mine] *= ratio
+                z[mine] += lists.D[mine]
             return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
 
-        counts = self.dissimilarity.points.pool.map(solve_block, lists.blocks())
-        return level, sum(counts)
+        return z, level, sum(self.dissimilarity.points.pool.map(solve_block, lists.blocks()))
 
 
 @dataclass(frozen=True)

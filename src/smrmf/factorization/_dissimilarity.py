@@ -50,11 +50,6 @@ class Points:
     n_neighbors: int
     pool: Pool
 
-    @classmethod
-    def from_problem(cls, problem: Problem) -> Points:
-        """Take what is known of the points."""
-        return cls(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
-
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
         _, X, norms = self.centered
@@ -86,36 +81,42 @@ class ListBlock(NamedTuple):
         return bool(n_entries * LONG_LISTS >= n_columns * n)
 
 
+class Latent(NamedTuple):
+    """What the latent terms of one iteration have in common.
+
+    No term is below ``floor``, which certifies short lists; ``shared`` saves computing it for every block.
+    """
+
+    floor: float
+    shared: Any = None
+
+
 class AbstractDissimilarity(ABC):
-    """The two terms of D-hat for one set of points."""
+    """The two terms of D-hat for one set of points.
+
+    ``nearest`` has the smallest D of every point where the neighbour search has found them.
+    """
 
     points: Points
+    nearest: Neighbors | None
 
     @abstractmethod
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return D between some points and all points."""
 
     @abstractmethod
-    def nearest(self) -> Neighbors | None:
-        """Return the smallest D of every point if the neighbour search already knows them."""
-
-    @abstractmethod
-    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
-        """Return what no latent term is ever below."""
-
-    @abstractmethod
-    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Any:
-        """Return what the latent terms of one iteration share, to be passed to the next two."""
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
+        """Measure what the latent terms of one iteration share."""
 
     @abstractmethod
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, weight: float, target: np.ndarray
     ) -> None:
         """Add ``weight`` times D_hg, transposed as all that is n x n, to ``target``."""
 
     @abstractmethod
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
     ) -> None:
         """Write D_hg of the candidates of a block of columns to their places in ``out``."""
 
@@ -142,6 +143,7 @@ class KernelDissimilarity(AbstractDissimilarity):
     points: Points
     bandwidth: Literal["distance", "squared-distance"]
     mean_latent_width: bool
+    nearest: None = None  # a far point with a wide kernel may rank before a near one
 
     @cached_property
     def input_widths(self) -> np.ndarray:
@@ -153,21 +155,15 @@ class KernelDissimilarity(AbstractDissimilarity):
         widths = self.input_widths
         return symmetric_kernel_dissimilarity(self.points.squared_block(rows), widths[rows], widths)
 
-    def nearest(self) -> None:
-        return None  # a far point with a wide kernel may rank before a near one
-
-    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
-        return -1.0
-
-    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> LatentPoints:
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
         kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
         widths = neighbor_bandwidth(kth, self.bandwidth)
         if self.mean_latent_width:
             widths = np.full_like(widths, widths.mean())
-        return LatentPoints.from_widths(G, H, widths)
+        return Latent(-1.0, LatentPoints.from_widths(G, H, widths))
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, weight: float, target: np.ndarray
     ) -> None:
         """Add the latent term, which is symmetric, tile by tile with its mirror image."""
         tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
@@ -177,7 +173,7 @@ class KernelDissimilarity(AbstractDissimilarity):
             a, b = pair
             entries = np.empty(target[a, b].shape)
             products = (G[a] @ H[b].T, G[b] @ H[a].T)
-            latent_kernel_tile(*products, latent.part(a), latent.part(b), weight, entries)
+            latent_kernel_tile(*products, latent.shared.part(a), latent.shared.part(b), weight, entries)
             target[a, b] += entries
             if a != b:
                 target[b, a] += entries.T
@@ -185,13 +181,13 @@ class KernelDissimilarity(AbstractDissimilarity):
         self.points.pool.map(add_tile, pairs)
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
     ) -> None:
         if not lists.are_long(len(G)):
-            latent_kernel_lists(*lists, G, H, latent.decay, out)
+            latent_kernel_lists(*lists, G, H, latent.shared.decay, out)
             return
         products = (H[lists.columns] @ G.T, G[lists.columns] @ H.T)
-        gather_kernel_lists(*lists, *products, latent, out)
+        gather_kernel_lists(*lists, *products, latent.shared, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         return 1.0  # both terms lie in [-1, 0]
@@ -208,6 +204,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     points: Points
     power: Literal[1, 2]
     scale: float
+    nearest: Neighbors
 
     @classmethod
     def from_points(cls, points: Points, power: Literal[1, 2]) -> EuclideanDissimilarity:
@@ -217,26 +214,19 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         else:
             largest = points.pool.map(lambda rows: points.squared_block(rows).max(), points.blocks())
             scale = np.sqrt(max(largest))
-        return cls(points, power, float(scale) if scale > 0 else 1.0)
-
-    def _scaled(self, squared: np.ndarray) -> np.ndarray:
-        return (squared if self.power == 2 else np.sqrt(squared)) / self.scale
+        scale = float(scale) if scale > 0 else 1.0
+        known = points.neighbors
+        nearest = Neighbors(known.indices, scaled_distances(known.squared, power, scale))
+        return cls(points, power, scale, nearest)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
-        return self._scaled(self.points.squared_block(rows))
+        return scaled_distances(self.points.squared_block(rows), self.power, self.scale)
 
-    def nearest(self) -> Neighbors:
-        known = self.points.neighbors
-        return Neighbors(known.indices, self._scaled(known.squared))
-
-    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
-        return 0.0
-
-    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> None:
-        return None
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
+        return Latent(0.0)
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, weight: float, target: np.ndarray
     ) -> None:
         def add_rows(rows: slice) -> None:
             terms = squared_distances(H[rows], G)
@@ -246,7 +236,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         self.points.pool.map(add_rows, self.points.blocks())
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
     ) -> None:
         latent_squared_lists(*lists, G, H, out)
 
@@ -264,55 +254,59 @@ class RoughnessDissimilarity(AbstractDissimilarity):
 
     points: Points
     distances: EuclideanDissimilarity
+    nearest: Neighbors
 
     @classmethod
     def from_points(cls, points: Points) -> RoughnessDissimilarity:
         """Measure the squared distances of the points."""
-        return cls(points, EuclideanDissimilarity.from_points(points, 2))
+        distances = EuclideanDissimilarity.from_points(points, 2)
+        return cls(points, distances, distances.nearest)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return self.distances.block(rows)
 
-    def nearest(self) -> Neighbors:
-        return self.distances.nearest()
-
-    def latent_floor(self, G: np.ndarray, H: np.ndarray) -> float:
+    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
         # With D = H - G: 2 q = ||g_i - g_j + (d_i - d_j)/2||^2 - ||d_i - d_j||^2 / 4.
-        return -0.5 * float(squared_norms(G - H).max())
-
-    def measure_latent(self, G: np.ndarray, H: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", G, H)
+        floor = -0.5 * float(squared_norms(G - H).max())
+        return Latent(floor, np.einsum("ij,ij->i", G, H))
 
     def add_latent(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, weight: float, target: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, weight: float, target: np.ndarray
     ) -> None:
+        own = latent.shared
+
         def add_rows(rows: slice) -> None:
             cross = G[rows] @ H.T
             cross += H[rows] @ G.T
-            target[rows] += (0.5 * weight) * (latent[rows, None] + latent[None, :] - cross)
+            target[rows] += (0.5 * weight) * (own[rows, None] + own[None, :] - cross)
 
         self.points.pool.map(add_rows, self.points.blocks())
 
     def latent_lists(
-        self, G: np.ndarray, H: np.ndarray, latent: Any, lists: ListBlock, out: np.ndarray
+        self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
     ) -> None:
         if not lists.are_long(len(G)):
             latent_roughness_lists(*lists, G, H, out)
             return
         cross = G[lists.columns] @ H.T
         cross += H[lists.columns] @ G.T
-        gather_roughness_lists(*lists, cross, latent, out)
+        gather_roughness_lists(*lists, cross, latent.shared, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
         # Two clusters lie about 2 c/n apart, and half of that counts.
         return n_samples / float(n_clusters)
 
 
+def scaled_distances(squared: np.ndarray, power: int, scale: float) -> np.ndarray:
+    """Return squared distances, or distances, in units of ``scale``."""
+    return (squared if power == 2 else np.sqrt(squared)) / scale
+
+
 def make_dissimilarity(
     name: str, bandwidth: Any, mean_latent_width: bool, problem: Problem
 ) -> AbstractDissimilarity:
     """Return the named dissimilarity of the problem's points."""
-    points = Points.from_problem(problem)
+    points = Points(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
     if name == "kernel":
         return KernelDissimilarity(points, bandwidth, mean_latent_width)
     return EuclideanDissimilarity.from_points(points, 1 if name == "euclidean" else 2)
@@ -325,4 +319,5 @@ def scaled_selection_weight(
     if not isinstance(given, str):
         return float(given) / (start.scale * problem.magnitude)
     sizes = problem.sizes
-    return start.balanced_weight(dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters))
+    ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
+    return start.lam / ratio if start.lam > 0 else 1.0

@@ -19,8 +19,15 @@ from typing import Any
 import numpy as np
 
 from smrmf._parallel import SERIAL, Pool, row_blocks
-from smrmf.factorization._slots import GraphTerm, Slots, check_graph
-from smrmf.graph.graphs import Laplacian
+from smrmf.factorization._slots import (
+    AbstractAffinity,
+    AbstractExemplars,
+    AbstractPoints,
+    GraphTerm,
+    PointsTerm,
+    Slots,
+)
+from smrmf.graph.graphs import Laplacian, check_graph
 from smrmf.kernels.prox import (
     ascend_multiplier_rows,
     least_squares_basis,
@@ -30,6 +37,8 @@ from smrmf.kernels.prox import (
 
 # Beyond this the multipliers' increments drown in rounding (paper note 9).
 LARGEST_PENALTY = 1e10
+# What each slot must be filled with.
+SLOT_KINDS = {"affinity": AbstractAffinity, "points": AbstractPoints, "exemplars": AbstractExemplars}
 # Feasibility asked of a converged run, relative to G and to X (paper note 11).
 FEASIBLE = 1e-2
 
@@ -51,7 +60,7 @@ class LoopState:
     The next iteration changes multipliers, E, history and the states of the slots in place: save a copy.
     """
 
-    X: np.ndarray
+    placed: PointsTerm
     F: np.ndarray
     G: np.ndarray
     H: np.ndarray
@@ -76,12 +85,18 @@ class Solution:
 
 def first_state(slots: Slots) -> LoopState:
     """Do lines 3 to 5: the start, and the affinity's own first Z."""
+    for name, kind in SLOT_KINDS.items():
+        if not isinstance(filling := getattr(slots, name), kind):
+            raise TypeError(
+                f"The slot {name!r} holds {filling!r}, which is no {kind.__name__}: derive its class from "
+                f"{kind.__module__}.{kind.__name__}."
+            )
     start = slots.start
-    points, X = slots.points.init()
+    X = start.scaled
     affinity, graph = slots.affinity.init(X)
-    check_graph(slots.affinity, graph.weights, len(X))
+    check_graph(graph.weights, len(X), type(slots.affinity).__name__)
     return LoopState(
-        X=X,
+        placed=PointsTerm(X, 0.0),
         F=start.F,
         G=start.G,
         H=start.G,
@@ -90,7 +105,7 @@ def first_state(slots: Slots) -> LoopState:
         L2=np.zeros_like(start.G),
         mu=min(start.mu, LARGEST_PENALTY),
         affinity=affinity,
-        points=points,
+        points=slots.points.first,
         graph=graph,
         n_iter=0,
         history=[],
@@ -127,12 +142,12 @@ def factorize(
     affinity, points, lam = slots.affinity, slots.points, slots.start.lam
     size = float(np.linalg.norm(slots.start.scaled))
     state = first_state(slots) if state is None else state
-    X, G, F, E, L1, L2, mu = state.X, state.G, state.F, state.E, state.L1, state.L2, state.mu
+    placed, graph, history, mu = state.placed, state.graph, state.history, state.mu
+    X, G, F, E, L1, L2 = placed.X, state.G, state.F, state.E, state.L1, state.L2
     GF = np.empty_like(X)
     pool.map(lambda rows: np.matmul(G[rows], F, out=GF[rows]), row_blocks(*X.shape))
     # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
     # iteration, because the objective needs them there and the next iteration here.
-    graph, history = state.graph, state.history
     laplacian = Laplacian(graph.weights, pool)
     LG = laplacian @ G
     status = Status.OBJECTIVE
@@ -150,11 +165,13 @@ def factorize(
         learned, changed = affinity.update(state.affinity, X, G, H, lam, mu)
         # Beyond the paper's loop: the points may move towards what fits them, as APMF's do.
         represented = partial(affinity.representation, learned)
-        placed, moved = points.update(state.points, represented, partial(_target, G, F, E, L1, mu), mu)
-        X = X if moved is None else moved
+        target = partial(_target, G, F, E, L1, mu)
+        turned, moved = points.update(state.points, represented, target, mu)
+        placed = placed if moved is None else moved
+        X = placed.X
         if changed is not None:
             if n_iter == 1:  # the first graph that depends on an update
-                check_graph(affinity, changed.weights, len(X))
+                check_graph(changed.weights, len(X), type(affinity).__name__)
             graph, laplacian = changed, Laplacian(changed.weights, pool)
         LG = laplacian @ G
         # Line 16: the other multipliers and the penalty.
@@ -162,9 +179,9 @@ def factorize(
         L2 += mu * (G - H)
         mu = min(rho * mu, LARGEST_PENALTY)
 
-        history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + points.value(placed)))
+        history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
-        state = LoopState(X, F, G, H, E, L1, L2, mu, learned, placed, graph, n_iter, history)
+        state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history)
         if on_iteration is not None and on_iteration(state):
             status = Status.CONVERGED if status is Status.CONVERGED else Status.STOPPED
         if status in (Status.CONVERGED, Status.STOPPED):
@@ -182,7 +199,10 @@ def update_error(
     pool: Pool,
 ) -> None:
     """Do line 9: shrink the rows of ``X - GF + L1/mu`` into E; ``Y = X - E + L1/mu`` on the way."""
-    pool.over_rows(shrink_residual_rows, (X, GF, L1, E, Y), mu)
+    pool.map(
+        lambda rows: shrink_residual_rows(X[rows], GF[rows], L1[rows], E[rows], Y[rows], mu),
+        row_blocks(*X.shape),
+    )
 
 
 def update_nonnegative(G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float) -> np.ndarray:

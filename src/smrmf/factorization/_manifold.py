@@ -8,19 +8,19 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from smrmf._estimator import FitReporter, Fitted
+from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool
-from smrmf._validation import as_dense
-from smrmf.factorization._loop import LoopState, factorize
+from smrmf._validation import Sizes, as_dense, check_init, scale_to_safe_range
+from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import ManifoldInput, Problem, Reduced, Sizes, prepare, reduce_features
-from smrmf.factorization._results import loop_attributes, name_results, unit_of_objective
+from smrmf.factorization._points import ManifoldInput, Problem, Reduced, prepare, reduce_features
 from smrmf.factorization._slots import Slots
-from smrmf.factorization._start import Start, check_init, first_indicator, weigh
+from smrmf.factorization._start import Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
-from smrmf.kernels.scaling import scale_to_safe_range
+from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
 
 Weigh = Callable[[np.ndarray], Start]
 
@@ -83,18 +83,16 @@ class ManifoldFactorization(Factorization):
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         """Return the parts of the method; ``weigh`` scales the first points and measures the start on it."""
 
-    def _prepare(self, X: Any) -> ManifoldInput:
+    def _prepare(self, X: Any) -> tuple[ManifoldInput, int]:
         exemplars = self.get_params(deep=False).get("exemplars")
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, exemplars)
         for check in self._checks:
             check(self, sizes, X.dtype)
-        check_init(self.init, X, sizes)
+        check_init(self.init, X, self.n_clusters)
         # The data, scaled and centred, their residual, its multiplier, and one work array.
-        data, magnitude = scale_to_safe_range(as_dense(type(self).__name__, X, 6))
-        return ManifoldInput(data, magnitude, sizes)
-
-    def _n_steps(self, given: ManifoldInput) -> int:
-        return self.max_iter
+        dense = as_dense(type(self).__name__, X, 6) if sp.issparse(X) else X
+        data, magnitude = scale_to_safe_range(dense)
+        return ManifoldInput(data, magnitude, sizes), self.max_iter
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
@@ -110,18 +108,58 @@ class ManifoldFactorization(Factorization):
                 pool=pool,
             ),
         )
-        unit = unit_of_objective(problem, slots)
-
-        def on_iteration(state: LoopState) -> bool:
-            metadata = {"n_iter": state.n_iter, "objective": state.history[-1] * unit}
-            return report(metadata, partial(loop_attributes, problem, slots, state))
-
+        # What one unit of the loop's objective is in units of the data as they came.
+        unit = slots.start.scale * problem.magnitude
         solution = factorize(
             slots,
             rho=self.penalty_growth,
             max_iter=self.max_iter,
             tol=self.tol,
             pool=pool,
-            on_iteration=on_iteration,
+            on_iteration=lambda state: report(
+                {"n_iter": state.n_iter, "objective": state.history[-1] * unit},
+                lambda: factors(problem, slots, state, consecutive_labels(state.G)[0]),
+            ),
         )
-        return name_results(type(self).__name__, self.tol, problem, slots, solution)
+        return self._results(problem, slots, solution)
+
+    def _results(self, problem: Problem, slots: Slots, solution: Solution) -> Fitted:
+        """Name the results of a finished loop, and list what the user must know of them."""
+        state, status = solution.state, solution.status
+        labels, moved = consecutive_labels(state.G)
+        warnings = empty_cluster_warnings(labels, moved, self.n_clusters)
+        Zt, W = slots.affinity.representation(state.affinity), state.graph.weights
+        exemplars = slots.exemplars.attributes(Zt, labels)
+        history = np.asarray(state.history) * (slots.start.scale * problem.magnitude)
+        attributes = factors(problem, slots, state, labels) | {
+            "affinity_": W,
+            "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
+            "objective_": float(history[-1]),
+            "objective_history_": history,
+            "n_iter_": state.n_iter,
+            "converged_": status is Status.CONVERGED,
+        }
+        if status not in (Status.CONVERGED, Status.STOPPED) and self.tol > 0:
+            warnings += convergence_warnings(type(self).__name__, state.n_iter, status.value)
+        if not (W != 0).sum():
+            message = (
+                "The learned graph is empty, every point represents only itself, so the manifold term "
+                "has no effect: raise n_neighbors, exemplars, or (FastSMRMF) smoothness."
+            )
+            warnings += [(message, UserWarning)]
+        return Fitted(attributes | exemplars, warnings)
+
+
+def factors(problem: Problem, slots: Slots, state: LoopState, labels: np.ndarray) -> dict[str, Any]:
+    """Name what an iteration has found: labels, factors, and what new points need."""
+    scale = slots.start.scale
+    F, own = slots.points.restore(state.points, state.F), slots.points.attributes(state.points)
+    F = problem.reduction.restore_basis(F, state.G, scale)
+    return {
+        "labels_": labels,
+        "embedding_": state.G,
+        "components_": scale * problem.magnitude * F,
+        "_fit_data": problem.data,
+        "_magnitude": problem.magnitude,
+        "_fit_neighbors": problem.sizes.n_neighbors,
+    } | own

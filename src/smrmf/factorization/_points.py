@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -18,47 +17,15 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
-from smrmf._validation import check_n_clusters, check_n_neighbors, count_exemplars
-from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
+from smrmf._validation import Sizes
 from smrmf.graph.graphs import simplex_graph
-from smrmf.graph.neighbors import Centered, Neighbors, center_points, find_neighbors
+from smrmf.graph.neighbors import Centered, Neighbors, search
 from smrmf.sharing import remember
 
-DEFAULT_NEIGHBORS = 10
 # Below this many features an attempt to reduce them costs more than it can save.
 FEW_FEATURES = 64
 # Share of the squared length of the data that principal axes keep.
 KEPT_VARIANCE = 0.999
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """The whole numbers of a problem, checked against each other."""
-
-    n_samples: int
-    n_clusters: int
-    n_neighbors: int
-    n_exemplars: int
-
-    @classmethod
-    def from_parameters(
-        cls,
-        n_samples: int,
-        n_clusters: int,
-        n_neighbors: int | str,
-        exemplars: float | None = None,
-        usual_neighbors: int = DEFAULT_NEIGHBORS,
-    ) -> Sizes:
-        """Resolve words and shares; refuse what does not fit the data."""
-        check_n_clusters(n_clusters, n_samples)
-        if isinstance(n_neighbors, str):
-            wanted = usual_neighbors if n_neighbors == "auto" else int(np.sqrt(n_samples))
-            n_neighbors = min(wanted, n_samples - 1)
-        else:
-            check_n_neighbors(n_neighbors, n_samples, "lower n_neighbors or use 'auto'")
-        # A share of the points never leaves a cluster without an exemplar.
-        count = 0 if exemplars is None else count_exemplars(exemplars, n_samples, n_clusters)
-        return cls(n_samples, n_clusters, int(n_neighbors), count)
 
 
 class Reduced(NamedTuple):
@@ -71,16 +38,12 @@ class Reduced(NamedTuple):
     basis: np.ndarray | None
     center: np.ndarray | None = None
 
-    def restore(self, F: np.ndarray) -> np.ndarray:
-        """Carry directions back to the original features."""
-        return F if self.basis is None else F @ self.basis
-
     def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
         """Carry a basis F back, such that ``G F`` rebuilds the points as they were, in units of ``unit``.
 
         As an indicator, G spans the constant vector: ``G G' 1 = 1``, which carries the origin.
         """
-        F = self.restore(F)
+        F = F if self.basis is None else F @ self.basis
         if self.center is not None:
             F = F + np.outer(G.sum(axis=0), self.center / unit).astype(F.dtype)
         return F
@@ -89,12 +52,18 @@ class Reduced(NamedTuple):
 def reduce_features(X: np.ndarray) -> Reduced:
     """Express X in a basis of its row span if that is shorter: ``X = coordinates @ basis``."""
     n, m = X.shape
+    if m <= n and (m < FEW_FEATURES or not _sample_is_dependent(X)):
+        return Reduced(X, None)
+    return remember(express_in_span, X)
+
+
+def express_in_span(X: np.ndarray) -> Reduced:
+    """Find an orthonormal basis of the row span, and the coordinates in it; X itself if they are no fewer."""
+    n, m = X.shape
     if m > n:
         # A thin QR of X' gives X = R' Q'.
         Q, R = scipy.linalg.qr(X.T, mode="economic", check_finite=False)
         return Reduced(np.ascontiguousarray(R.T), np.ascontiguousarray(Q.T))
-    if m < FEW_FEATURES or not _sample_is_dependent(X):
-        return Reduced(X, None)
     values, vectors = scipy.linalg.eigh((X.T @ X).astype(np.float64), check_finite=False)
     eps = np.finfo(X.dtype).eps
     rank = int(np.sum(values > values[-1] * m * eps))
@@ -154,32 +123,21 @@ class ManifoldInput(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """All that the start and the slots may know: the points with few coordinates, and their neighbours."""
+    """All that the start and the slots may know: the points with few coordinates, and their neighbours.
+
+    ``representation`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
+    """
 
     data: np.ndarray
     magnitude: float
     sizes: Sizes
     reduction: Reduced
+    reduced: np.ndarray
     centered: Centered
     neighbors: Neighbors
+    representation: sp.csr_array
     random_state: np.random.RandomState
     pool: Pool
-
-    @property
-    def reduced(self) -> np.ndarray:
-        """Return the points with few coordinates."""
-        return self.reduction.X
-
-    @cached_property
-    def representation(self) -> sp.csr_array:
-        """Return the first Zt: (5.18) on squared distances, every point by its k nearest ones."""
-        return simplex_graph(self.neighbors, self.sizes.n_neighbors)
-
-    def neighborhoods(self, rule: ExemplarRule, where: str, n_exemplars: int | None) -> Neighborhoods:
-        """Return how exemplars and their neighbourhoods are chosen."""
-        k = self.sizes.n_neighbors
-        lists = self.neighbors.indices[:, :k] if where == "input" else None
-        return Neighborhoods(n_exemplars, k, rule, lists)
 
 
 def prepare(
@@ -190,14 +148,19 @@ def prepare(
 ) -> Problem:
     """Reduce the points and find their neighbours."""
     sizes = given.sizes
-    reduction = remember(reduce, given.data)
+    reduction = reduce(given.data)
     # Twice the neighbours and one more: candidates for Z, and what lies just outside.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     centered, neighbors = remember(search, reduction.X, wanted, pool)
-    return Problem(given.data, given.magnitude, sizes, reduction, centered, neighbors, random_state, pool)
-
-
-def search(X: np.ndarray, n_neighbors: int, pool: Pool) -> tuple[Centered, Neighbors]:
-    """Centre the points, and find the nearest others of every one."""
-    centered = center_points(X)
-    return centered, find_neighbors(X, n_neighbors, centered=centered, pool=pool)
+    return Problem(
+        data=given.data,
+        magnitude=given.magnitude,
+        sizes=sizes,
+        reduction=reduction,
+        reduced=reduction.X,
+        centered=centered,
+        neighbors=neighbors,
+        representation=simplex_graph(neighbors, sizes.n_neighbors),
+        random_state=random_state,
+        pool=pool,
+    )

@@ -19,7 +19,7 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
 from smrmf.factorization._points import Reduced
-from smrmf.factorization._slots import AbstractAffinity, AbstractPoints, GraphTerm
+from smrmf.factorization._slots import AbstractAffinity, AbstractPoints, GraphTerm, PointsTerm
 from smrmf.graph.exemplars import Matrix
 from smrmf.graph.graphs import Laplacian
 from smrmf.kernels.distances import squared_distances
@@ -68,19 +68,17 @@ def _graph_term(S: np.ndarray) -> GraphTerm:
 
 @dataclass(frozen=True)
 class ProjectedState:
-    """The projection, and the scatter of the points on the graph of S^2."""
+    """The projection, with orthonormal columns."""
 
     P: np.ndarray
-    scatter: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class ProjectedPoints(AbstractPoints[ProjectedState]):
-    """The points ``X P`` of APMF: ``first`` are those of the first P, ``X = reduction.X / scale``."""
+    """The points ``X P`` of APMF, where ``X = reduction.X / scale``; ``first`` has the first P."""
 
     X: np.ndarray
-    P: np.ndarray
-    first: np.ndarray
+    first: ProjectedState
     alpha: float
     reduction: Reduced
     pool: Pool
@@ -90,31 +88,23 @@ class ProjectedPoints(AbstractPoints[ProjectedState]):
         """Return ``X'X``, which every step of the projection needs."""
         return self.pool.matmul(self.X.T, self.X)
 
-    def init(self) -> tuple[ProjectedState, np.ndarray]:
-        return ProjectedState(self.P), self.first
-
     def update(
         self, state: ProjectedState, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
-    ) -> tuple[ProjectedState, np.ndarray]:
+    ) -> tuple[ProjectedState, PointsTerm]:
         """Turn P towards points that fit the target and lie close to their neighbours."""
         weight = mu / (4 * self.alpha)
         scatter = squared_graph_scatter(np.asarray(Zt()), self.X, self.pool)
         B = weight * self.pool.matmul(self.X.T, target())
         P = descend_on_stiefel(scatter + weight * self.gram, B, state.P, self.pool)
-        return ProjectedState(P, scatter), self.pool.matmul(self.X, P)
-
-    def value(self, state: ProjectedState) -> float:
-        return (
-            0.0
-            if state.scatter is None
-            else 2 * self.alpha * float(np.vdot(state.P, state.scatter @ state.P))
-        )
+        value = 2 * self.alpha * float(np.vdot(P, scatter @ P))
+        return ProjectedState(P), PointsTerm(self.pool.matmul(self.X, P), value)
 
     def restore(self, state: ProjectedState, F: np.ndarray) -> np.ndarray:
         return F @ state.P.T
 
     def attributes(self, state: ProjectedState) -> dict[str, Any]:
-        projection = np.ascontiguousarray(self.reduction.restore(state.P.T).T)
+        basis = self.reduction.basis
+        projection = state.P if basis is None else np.ascontiguousarray((state.P.T @ basis).T)
         return {"projection_": projection, "n_components_": projection.shape[1]}
 
 

@@ -54,22 +54,26 @@ class AbstractAffinity(ABC, Generic[State]):
         """Return Zt: row j holds how much each point represents point j."""
 
 
-class AbstractPoints(ABC, Generic[State]):
-    """The points that are factorised: as they are, or a projection of them that is learned."""
+class PointsTerm(NamedTuple):
+    """The points that are factorised, and their own term of the objective."""
 
-    @abstractmethod
-    def init(self) -> tuple[State, np.ndarray]:
-        """Return the first state and the points that the loop starts with."""
+    X: np.ndarray
+    value: float
+
+
+class AbstractPoints(ABC, Generic[State]):
+    """The points that are factorised: as they are, or a projection of them that is learned.
+
+    The loop starts with the scaled points of the start, to which the state ``first`` belongs.
+    """
+
+    first: State
 
     @abstractmethod
     def update(
         self, state: State, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
-    ) -> tuple[State, np.ndarray | None]:
-        """Move the points towards the target ``GF + E - L1/mu``; None says that they did not move."""
-
-    @abstractmethod
-    def value(self, state: State) -> float:
-        """Return this term of the objective."""
+    ) -> tuple[State, PointsTerm | None]:
+        """Move the points towards the target ``GF + E - L1/mu``; None says that nothing moved."""
 
     @abstractmethod
     def restore(self, state: State, F: np.ndarray) -> np.ndarray:
@@ -97,19 +101,6 @@ class Slots:
     points: AbstractPoints[Any]
     exemplars: AbstractExemplars
 
-    def __post_init__(self) -> None:
-        for name, kind in (
-            ("affinity", AbstractAffinity),
-            ("points", AbstractPoints),
-            ("exemplars", AbstractExemplars),
-        ):
-            filling = getattr(self, name)
-            if not isinstance(filling, kind):
-                raise TypeError(
-                    f"The slot {name!r} holds {filling!r}, which is not a {kind.__name__}: derive its class "
-                    f"from {kind.__module__}.{kind.__name__}."
-                )
-
 
 @dataclass(frozen=True)
 class FixedAffinity(AbstractAffinity[None]):
@@ -134,18 +125,12 @@ class FixedAffinity(AbstractAffinity[None]):
 class FixedPoints(AbstractPoints[None]):
     """The points as they are."""
 
-    X: np.ndarray
-
-    def init(self) -> tuple[None, np.ndarray]:
-        return None, self.X
+    first: None = None
 
     def update(
         self, state: None, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
     ) -> tuple[None, None]:
         return None, None
-
-    def value(self, state: None) -> float:
-        return 0.0
 
     def restore(self, state: None, F: np.ndarray) -> np.ndarray:
         return F
@@ -176,19 +161,3 @@ class GivenExemplars(AbstractExemplars):
         indices = np.asarray(self.selector.exemplar_indices_)
         scores = getattr(self.selector, "exemplar_scores_", np.ones(len(indices)))
         return {"selector_": self.selector, "exemplar_indices_": indices, "exemplar_scores_": scores}
-
-
-def check_graph(affinity: AbstractAffinity[Any], weights: Matrix, n_samples: int) -> None:
-    """Refuse a graph on which a Laplacian makes no sense: the mistake of whoever wrote the affinity."""
-    owner = type(affinity).__name__
-    if weights.shape != (n_samples, n_samples):
-        raise ValueError(
-            f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
-            "and one column per point."
-        )
-    # A random vector sees any difference between W and its transpose, at the price of two products.
-    probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
-    rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)
-    rounding = float(np.finfo(rows.dtype).eps) ** 0.5
-    if not np.allclose(rows, columns, rtol=rounding, atol=rounding * float(np.abs(rows).max())):
-        raise ValueError(f"{owner} returned a graph that is not symmetric: return (W + W.T) / 2.")

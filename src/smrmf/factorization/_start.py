@@ -7,15 +7,14 @@ so that they do not depend on the unit of the data.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError
-from smrmf.factorization._points import Problem, Sizes
+from smrmf.factorization._points import Problem
 from smrmf.graph.graphs import symmetrize
-from smrmf.graph.spectral import graph_labels, kmeans_labels
+from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.kernels.prox import least_squares_basis
 from smrmf.sharing import remember
@@ -39,10 +38,6 @@ class Start(NamedTuple):
     lam: float
     mu: float
 
-    def balanced_weight(self, ratio: float) -> float:
-        """Return the beta at which lambda / beta is ``ratio``."""
-        return self.lam / ratio if self.lam > 0 else 1.0
-
 
 def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
     """Return the first G for a named start or a given array."""
@@ -52,28 +47,17 @@ def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
     if init == "nndsvd":
         return remember(nndsvd, problem.data, c)
     if init == "kmeans":
-        return indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype)
-    return indicator(spectral_labels(problem), c, dtype)
-
-
-def spectral_labels(problem: Problem) -> np.ndarray:
-    """Cluster by the smoothest functions on the simplex graph."""
-    return graph_labels(
-        problem.reduced,
-        symmetrize(problem.representation),
-        problem.sizes.n_clusters,
-        problem.random_state,
-        problem.pool,
-        diffusion_steps=DIFFUSION_STEPS,
-    )
-
-
-def indicator(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
-    """Return the orthonormal indicator of a clustering; an empty cluster is a column of zeros."""
-    G = np.zeros((len(labels), n_clusters), dtype)
-    sizes = np.bincount(labels, minlength=n_clusters)
-    G[np.arange(len(labels)), labels] = 1 / np.sqrt(sizes[labels])
-    return G
+        labels = kmeans_labels(problem.reduced, c, problem.random_state)
+    else:
+        labels = graph_labels(
+            problem.reduced,
+            symmetrize(problem.representation),
+            c,
+            problem.random_state,
+            problem.pool,
+            diffusion_steps=DIFFUSION_STEPS,
+        )
+    return indicator(labels, c, dtype)
 
 
 def is_indicator(G: np.ndarray) -> bool:
@@ -97,6 +81,7 @@ def weigh(
     """
     # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
     n, c = G.shape
+    strength = PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE
     norm = float(np.linalg.norm(X))
     scale = norm / c**0.5 if isinstance(penalty, str) and norm > 0 else 1.0
     scaled = X / scale
@@ -107,37 +92,5 @@ def weigh(
     # The trace is bounded by about c while the loss grows with n: their ratio is the unit of lambda.
     automatic = typical * n / c
     lam = automatic if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude / scale
-    if isinstance(penalty, str):
-        mu = (PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE) / typical
-    else:
-        mu = float(penalty) * magnitude
+    mu = strength / typical if isinstance(penalty, str) else float(penalty) * magnitude
     return Start(scaled, G, F, scale, lam, mu)
-
-
-def check_init(init: Any, X: Any, sizes: Sizes) -> None:
-    """Refuse a start that does not fit the data."""
-    n, c = sizes.n_samples, sizes.n_clusters
-    if isinstance(init, str):
-        if init == "nndsvd" and X.min() < 0:
-            raise ParameterError(
-                f"init='nndsvd' needs data without negative values, but the smallest is {X.min():g}: "
-                "use init='spectral' or scale the features to [0, 1]."
-            )
-        if init == "nndsvd" and c > min(X.shape):
-            raise ParameterError(
-                f"init='nndsvd' needs n_clusters={c} to be at most min(n_samples, n_features)="
-                f"{min(X.shape)}: use init='spectral'."
-            )
-    elif init.shape != (n, c):
-        raise ParameterError(
-            f"init has shape {init.shape}, but must have shape (n_samples, n_clusters)=({n}, {c})."
-        )
-    elif not np.issubdtype(init.dtype, np.number) or not np.isfinite(init).all():
-        raise ParameterError(f"init has {_first_not_finite(init)}: give finite numbers, or init='spectral'.")
-
-
-def _first_not_finite(init: np.ndarray) -> str:
-    if not np.issubdtype(init.dtype, np.number):
-        return f"entries of type {init.dtype}"
-    row, column = np.argwhere(~np.isfinite(init))[0]
-    return f"{init[row, column]} at row {row}, column {column}"

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
-from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity
+from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity, scaled_selection_weight
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
-from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
 class AMRMF(ManifoldFactorization):
@@ -141,23 +141,24 @@ class AMRMF(ManifoldFactorization):
 
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         sizes, start = problem.sizes, weigh(problem.reduced)
-        dissimilarity = RoughnessDissimilarity.from_points(Points.from_problem(problem))
+        dissimilarity = RoughnessDissimilarity.from_points(
+            Points(problem.centered, problem.neighbors, sizes.n_neighbors, problem.pool)
+        )
         if isinstance(self.selection_weight, str):
-            ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
-            beta = start.balanced_weight(ratio)
+            beta = scaled_selection_weight(self.selection_weight, dissimilarity, problem, start)
         else:
             # The weight is meant for plain squared distances, those here have a scale.
             beta = self.selection_weight * (problem.magnitude * dissimilarity.distances.scale / start.scale)
         columns = ClosedFormAffinity(
             dissimilarity,
-            problem.neighborhoods("mass", "affinity", None),
+            Neighborhoods(None, sizes.n_neighbors, "mass"),
             beta,
             smoothness=None,
             list_size=2 * sizes.n_neighbors,
             first=problem.representation,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
-        return Slots(start, AdaptiveAffinity(columns), FixedPoints(start.scaled), exemplars)
+        return Slots(start, AdaptiveAffinity(columns), FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

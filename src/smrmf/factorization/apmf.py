@@ -7,12 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, check_memory
+from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes, check_memory
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
-from smrmf.factorization._points import Problem, Sizes, leading_axes
+from smrmf.factorization._points import Problem, leading_axes
 from smrmf.factorization._projected import (
     ProjectedAffinity,
     ProjectedPoints,
+    ProjectedState,
     graph_scatter,
     smallest_axes,
 )
@@ -188,7 +189,7 @@ class APMF(ManifoldFactorization):
         return Slots(
             start,
             ProjectedAffinity(problem.representation, alpha, pool),
-            ProjectedPoints(X / start.scale, P, start.scaled, alpha, problem.reduction, pool),
+            ProjectedPoints(X / start.scale, ProjectedState(P), alpha, problem.reduction, pool),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
         )
 

@@ -15,19 +15,20 @@ from smrmf._parallel import Pool
 from smrmf._validation import (
     AUTO,
     COUNT,
+    DEFAULT_NEIGHBORS,
     Constraints,
     InstanceOf,
     ParameterError,
     as_dense,
     check_n_clusters,
+    divide_keeping_dtype,
+    scale_to_safe_range,
 )
 from smrmf.factorization._alternating import AlternatingSolution, Factors, SemiNonnegative, alternate
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import DEFAULT_NEIGHBORS, reduce_features
-from smrmf.factorization._results import empty_cluster_warnings
-from smrmf.graph.spectral import kmeans_labels
-from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
-from smrmf.sharing import remember
+from smrmf.factorization._points import reduce_features
+from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
+from smrmf.kernels.scaling import squared_frobenius_norm
 
 # A positive vector must not vanish where the leading singular vector does.
 SMALLEST_LIFT = 1e-2
@@ -132,21 +133,18 @@ class DeepSemiNMF(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> DeepInput:
+    def _prepare(self, X: Any) -> tuple[DeepInput, int]:
         check_n_clusters(self.n_clusters, X.shape[0])
         layers = layer_sizes(self.layers, X.shape[0], X.shape[1], self.n_clusters)
         data, magnitude = scale_to_safe_range(as_dense("DeepSemiNMF", X, 3))
-        return DeepInput(data, magnitude, layers)
-
-    def _n_steps(self, given: DeepInput) -> int:
-        return self.max_iter
+        return DeepInput(data, magnitude, layers), self.max_iter
 
     def _solve(self, given: DeepInput, pool: Pool, report: FitReporter) -> Fitted:
         data, magnitude, layers = given
         random_state = check_random_state(self.random_state)
         seed = random_state.randint(np.iinfo(np.int32).max)
         scale = float(np.sqrt(squared_frobenius_norm(data) / len(data))) or 1.0
-        reduced = remember(reduce_features, divide_keeping_dtype(data, scale))
+        reduced = reduce_features(divide_keeping_dtype(data, scale))
         unit = data.dtype.type(scale * magnitude)
 
         first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
@@ -156,7 +154,7 @@ class DeepSemiNMF(Factorization):
         def attributes(factors: Factors) -> dict[str, Any]:
             # The same seed at every call: watching a fit does not change it.
             kmeans_state = np.random.RandomState(seed)
-            features = reduced.restore(factors.F) * unit
+            features = (factors.F if reduced.basis is None else factors.F @ reduced.basis) * unit
             return {
                 "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
                 "embedding_": factors.G,

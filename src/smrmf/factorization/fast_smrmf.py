@@ -12,7 +12,7 @@ from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_select
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
-from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
 class FastSMRMF(ManifoldFactorization):
@@ -166,13 +166,14 @@ class FastSMRMF(ManifoldFactorization):
 
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         sizes, start = problem.sizes, weigh(problem.reduced)
+        near = problem.neighbors.indices[:, : sizes.n_neighbors] if self.neighborhoods == "input" else None
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, True, problem)
         smoothness = None if isinstance(self.smoothness, str) else float(self.smoothness)
         # The simplex graph of the start is the first Z, where both have k neighbours by squared distances.
         known = smoothness is None and self.dissimilarity == "sqeuclidean"
         affinity = ClosedFormAffinity(
             dissimilarity,
-            problem.neighborhoods(self.exemplar_rule, self.neighborhoods, sizes.n_exemplars),
+            Neighborhoods(sizes.n_exemplars, sizes.n_neighbors, self.exemplar_rule, near),
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),
             smoothness,
             list_size=2 * sizes.n_neighbors,
@@ -180,7 +181,7 @@ class FastSMRMF(ManifoldFactorization):
             first=problem.representation if known else None,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
-        return Slots(start, affinity, FixedPoints(start.scaled), exemplars)
+        return Slots(start, affinity, FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

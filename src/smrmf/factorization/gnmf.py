@@ -12,15 +12,24 @@ from sklearn.utils import Tags, check_random_state
 
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import NONE, Constraints, InstanceOf, Interval, OneOf, check_nonnegative
+from smrmf._validation import (
+    NONE,
+    Constraints,
+    InstanceOf,
+    Interval,
+    OneOf,
+    Sizes,
+    check_nonnegative,
+    divide_keeping_dtype,
+    scale_to_safe_range,
+)
 from smrmf.factorization._alternating import Factors, Multiplicative, alternate, unit_components
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import Sizes
-from smrmf.factorization._results import empty_cluster_warnings, label_rows
 from smrmf.graph.graphs import either_neighbor_graph, given_graph
+from smrmf.graph.labels import empty_cluster_warnings, label_rows
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
-from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
+from smrmf.kernels.scaling import squared_frobenius_norm
 from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.
@@ -147,17 +156,14 @@ class GNMF(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> GNMFInput:
+    def _prepare(self, X: Any) -> tuple[GNMFInput, int]:
         check_nonnegative("GNMF", float(X.min()))
         graph = None if self.graph is None else given_graph(self.graph, X.shape[0], X.dtype)
         # Neighbours that are not needed need not fit the data either.
         n_neighbors = "auto" if graph is not None else self.n_neighbors
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, n_neighbors, usual_neighbors=FEW_NEIGHBORS)
         data, magnitude = scale_to_safe_range(X)
-        return GNMFInput(data, magnitude, graph, sizes)
-
-    def _n_steps(self, given: GNMFInput) -> int:
-        return self.max_iter
+        return GNMFInput(data, magnitude, graph, sizes), self.max_iter
 
     def _solve(self, given: GNMFInput, pool: Pool, report: FitReporter) -> Fitted:
         data, magnitude, graph, sizes = given

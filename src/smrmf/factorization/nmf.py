@@ -8,14 +8,23 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
-from smrmf._estimator import FitReporter, Fitted
+from smrmf._estimator import FitReporter, Fitted, Warnings
 from smrmf._parallel import Pool
-from smrmf._validation import NONE, Constraints, OneOf, ParameterError, check_n_clusters, check_nonnegative
+from smrmf._validation import (
+    DEFAULT_NEIGHBORS,
+    NONE,
+    Constraints,
+    OneOf,
+    ParameterError,
+    check_n_clusters,
+    check_nonnegative,
+    divide_keeping_dtype,
+    scale_to_safe_range,
+)
 from smrmf.factorization._alternating import unit_components
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import DEFAULT_NEIGHBORS
-from smrmf.factorization._results import Warnings, empty_cluster_warnings, label_rows
-from smrmf.kernels.scaling import divide_keeping_dtype, scale_to_safe_range, squared_frobenius_norm
+from smrmf.graph.labels import empty_cluster_warnings, label_rows
+from smrmf.kernels.scaling import squared_frobenius_norm
 
 
 class NMFInput(NamedTuple):
@@ -106,7 +115,7 @@ class NMFClustering(Factorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> NMFInput:
+    def _prepare(self, X: Any) -> tuple[NMFInput, int]:
         check_nonnegative("NMFClustering", float(X.min()))
         check_n_clusters(self.n_clusters, X.shape[0])
         if self.init in ("nndsvd", "nndsvda", "nndsvdar") and self.n_clusters > min(X.shape):
@@ -114,10 +123,8 @@ class NMFClustering(Factorization):
                 f"init={self.init!r} needs n_clusters={self.n_clusters} to be at most min(n_samples, "
                 f"n_features)={min(X.shape)}: use init=None or 'random'."
             )
-        return NMFInput(*scale_to_safe_range(X))
-
-    def _n_steps(self, given: NMFInput) -> int:
-        return 1  # scikit-learn's iterations are its own
+        # One step: scikit-learn's iterations are its own.
+        return NMFInput(*scale_to_safe_range(X)), 1
 
     def _solve(self, given: NMFInput, pool: Pool, report: FitReporter) -> Fitted:
         from sklearn.decomposition import NMF  # slow to import, and needed by fit only

@@ -135,7 +135,7 @@ class RMNMF(ManifoldFactorization):
         return Slots(
             start,
             FixedAffinity(symmetrize(heat), rows_to_one(heat)),
-            FixedPoints(start.scaled),
+            FixedPoints(),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
         )
 

@@ -142,7 +142,7 @@ class SelectiveRMNMF(ManifoldFactorization):
         restricted = (heat * kept[:, None]).tocsr()
         restricted.eliminate_zeros()
         affinity = FixedAffinity(symmetrize(restricted), represented_by(restricted))
-        return Slots(start, affinity, FixedPoints(start.scaled), GivenExemplars(selector))
+        return Slots(start, affinity, FixedPoints(), GivenExemplars(selector))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import NONE, Constraints, OneOf, ParameterError, check_memory
+from smrmf._validation import NONE, Constraints, OneOf, ParameterError, Sizes, check_memory
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
-from smrmf.factorization._points import Problem, Sizes
+from smrmf.factorization._points import Problem
 from smrmf.factorization._row_sparse import RowSparseAffinity
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
-from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 from smrmf.kernels.balls import L1InfBall, L12Ball, RowConstraint, Unconstrained
 
 # D, Z, C and their multiplier, and not quite one more for blocks of them in the threads. Without a
@@ -198,19 +198,20 @@ class SMRMF(ManifoldFactorization):
         self.exemplar_start = exemplar_start
 
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        start, count = weigh(problem.reduced), problem.sizes.n_exemplars
+        start, count, k = weigh(problem.reduced), problem.sizes.n_exemplars, problem.sizes.n_neighbors
+        near = problem.neighbors.indices[:, :k] if self.neighborhoods == "input" else None
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
         kept = None if self.selection is None else count
         affinity = RowSparseAffinity(
             dissimilarity,
             row_constraint(self.selection, float(count)),
-            problem.neighborhoods(self.exemplar_rule, self.neighborhoods, kept),
+            Neighborhoods(kept, k, self.exemplar_rule, near),
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),
             freeze_tol=self.freeze_tol,
             single_start=self.exemplar_start == "single",
         )
         exemplars = RankedExemplars(self.exemplar_rule, count)
-        return Slots(start, affinity, FixedPoints(start.scaled), exemplars)
+        return Slots(start, affinity, FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._numba import kernel
 from smrmf.graph.graphs import neighbor_graph, symmetrize
-from smrmf.kernels.sparse_rows import count_positive, gather_positive, keep_largest
 
 ExemplarRule = Literal["mass", "norm"]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix
@@ -49,10 +49,10 @@ def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
         rows.sort_indices()
         return rows
     counts = np.zeros(len(chosen), np.intp)
-    count_positive(Zt, chosen, counts)
+    _count_positive(Zt, chosen, counts)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices, data = np.empty(indptr[-1], np.intp), np.empty(indptr[-1], Zt.dtype)
-    gather_positive(Zt, chosen, indptr[:-1].copy(), indices, data)
+    _gather_positive(Zt, chosen, indptr[:-1].copy(), indices, data)
     return sp.csr_array((data, indices, indptr), shape=(len(chosen), len(Zt)))
 
 
@@ -127,3 +127,49 @@ def rank_exemplars(
     chosen.sort()
     chosen = chosen[best_first(scores[chosen], count)]
     return chosen, scores[chosen]
+
+
+@kernel
+def _count_positive(M: np.ndarray, chosen: np.ndarray, counts: np.ndarray) -> None:
+    """Count the positive entries of some columns of a dense matrix, row by row."""
+    for j in range(M.shape[0]):
+        for q in range(chosen.shape[0]):
+            counts[q] += M[j, chosen[q]] > 0
+
+
+@kernel
+def _gather_positive(
+    M: np.ndarray, chosen: np.ndarray, position: np.ndarray, indices: np.ndarray, data: np.ndarray
+) -> None:
+    """Write the positive entries of some columns behind each other; ``position`` is where each begins."""
+    for j in range(M.shape[0]):
+        for q in range(chosen.shape[0]):
+            value = M[j, chosen[q]]
+            if value > 0:
+                indices[position[q]] = j
+                data[position[q]] = value
+                position[q] += 1
+
+
+@kernel
+def keep_largest(
+    indptr: np.ndarray,  # IN
+    data: np.ndarray,  # IN
+    unlikeness: np.ndarray,  # IN
+    limit: int,  # IN
+    resolution: float,  # IN
+    keep: np.ndarray,  # OUT
+) -> None:
+    """Mark the ``limit`` largest positive entries of each row.
+
+    Entries closer than ``resolution`` are equal: a ball clips whole rows to one level, and rounding
+    must not choose among them. Among equals the less unlike one wins, then the earlier one.
+    """
+    for row in range(indptr.shape[0] - 1):
+        start = indptr[row]
+        stop = indptr[row + 1]
+        likely = np.argsort(unlikeness[start:stop], kind="mergesort")
+        rank = np.argsort(-np.rint(data[start:stop] / resolution)[likely], kind="mergesort")
+        for q in range(min(limit, stop - start)):
+            p = start + likely[rank[q]]
+            keep[p] = data[p] > 0

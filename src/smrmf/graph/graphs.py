@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf._validation import ParameterError
 from smrmf.graph.neighbors import Neighbors
 from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
 from smrmf.kernels.simplex import neighbor_smoothness, solve_columns
-from smrmf.kernels.sparse_rows import laplacian_rows
 
 
 def neighbor_graph(indices: np.ndarray, weights: np.ndarray, n_columns: int | None = None) -> sp.csr_array:
@@ -27,13 +27,13 @@ def simplex_graph(neighbors: Neighbors, n_neighbors: int, n_columns: int | None 
     """Solve (5.18) on squared distances, every point with exactly k neighbours; row j is column j of Z."""
     distances = np.ascontiguousarray(neighbors.squared[:, : n_neighbors + 1])
     n, width = distances.shape
+    W = neighbor_graph(neighbors.indices[:, :width], np.empty_like(distances), n_columns)
     delta = neighbor_smoothness(distances, n_neighbors)
-    z = np.empty(n * width, distances.dtype)
-    indptr = np.arange(0, n * width + 1, width)
     # With k neighbours the (k+1)-th, which the list has, gets nothing: no bound is needed.
     unbounded = np.full(n, np.inf, distances.dtype)
-    solve_columns(indptr, distances.ravel(), delta, unbounded, z, np.empty_like(delta))
-    return neighbor_graph(neighbors.indices[:, :width], z.reshape(n, width), n_columns)
+    indptr = np.arange(0, n * width + 1, width)
+    solve_columns(indptr, distances.ravel(), delta, unbounded, W.data, np.empty_like(delta))
+    return W
 
 
 def heat_graph(neighbors: Neighbors, n_neighbors: int, bandwidth: str) -> sp.csr_array:
@@ -83,6 +83,21 @@ def symmetrize(W: sp.csr_array) -> sp.csr_array:
     return W
 
 
+def check_graph(weights: Any, n_samples: int, owner: str) -> None:
+    """Refuse a graph that has no Laplacian; ``owner`` is the affinity that returned it."""
+    if weights.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
+            "and one column per point."
+        )
+    # A random vector sees any difference between W and its transpose, at the price of two products.
+    probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
+    rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)
+    rounding = float(np.finfo(rows.dtype).eps) ** 0.5
+    if not np.allclose(rows, columns, rtol=rounding, atol=rounding * float(np.abs(rows).max())):
+        raise ValueError(f"{owner} returned a graph that is not symmetric: return (W + W.T) / 2.")
+
+
 class Laplacian:
     """Multiply by ``L = Deg - W`` for a symmetric ``W``, sparse or dense, never forming L."""
 
@@ -93,16 +108,37 @@ class Laplacian:
 
     def __matmul__(self, G: np.ndarray) -> np.ndarray:
         """Return ``L G`` for a dense ``G``."""
-        out = np.empty_like(G)
-        if sp.issparse(self.W):
-            self._pool.map(lambda rows: self._sparse_rows(rows, G, out), row_blocks(len(G), 8 * G.shape[1]))
+        out, W, degrees = np.empty_like(G), self.W, self.degrees
+        if sp.issparse(W):
+            self._pool.map(
+                lambda rows: _laplacian_rows(W.indptr, W.indices, W.data, degrees, rows.start, G, out[rows]),
+                row_blocks(len(G), 8 * G.shape[1]),
+            )
         else:
-            self._pool.map(lambda rows: self._dense_rows(rows, G, out), row_blocks(*self.W.shape))
+            self._pool.map(
+                lambda rows: np.subtract(degrees[rows, None] * G[rows], W[rows] @ G, out=out[rows]),
+                row_blocks(*W.shape),
+            )
         return out
 
-    def _sparse_rows(self, rows: slice, G: np.ndarray, out: np.ndarray) -> None:
-        W = self.W
-        laplacian_rows(W.indptr, W.indices, W.data, self.degrees, rows.start, G, out[rows])
 
-    def _dense_rows(self, rows: slice, G: np.ndarray, out: np.ndarray) -> None:
-        np.subtract(self.degrees[rows, None] * G[rows], self.W[rows] @ G, out=out[rows])
+@kernel
+def _laplacian_rows(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    weights: np.ndarray,  # IN
+    degrees: np.ndarray,  # IN
+    start: int,  # IN
+    G: np.ndarray,  # IN
+    out: np.ndarray,  # OUT
+) -> None:
+    """Compute rows of ``(Deg - W) G``."""
+    for r in range(out.shape[0]):
+        i = start + r
+        for q in range(G.shape[1]):
+            out[r, q] = degrees[i] * G[i, q]
+        for p in range(indptr[i], indptr[i + 1]):
+            w = weights[p]
+            j = indices[p]
+            for q in range(G.shape[1]):
+                out[r, q] -= w * G[j, q]

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf.kernels.distances import pair_squared_distances, squared_norms
-from smrmf.kernels.search import keep_smallest, search_directly
 
 # A tile of products should stay in the second-level cache while it is searched.
 TILE_COLUMNS = 1024
@@ -35,20 +35,22 @@ class Centered(NamedTuple):
     norms: np.ndarray
 
 
-def robust_center(X: np.ndarray) -> np.ndarray:
-    """Return a point in the middle of the data that a few far ones cannot pull away.
-
-    The median of whole numbers is a whole or half number, which leaves their ties exact.
-    """
-    rows = np.linspace(0, len(X) - 1, min(len(X), CENTER_SAMPLE)).astype(int)
-    return np.median(X[rows], axis=0).astype(X.dtype)
-
-
 def center_points(X: np.ndarray) -> Centered:
-    """Return the points relative to their middle, with their squared lengths."""
-    center = robust_center(X)
+    """Return the points relative to their middle, with their squared lengths.
+
+    The middle is the median of a sample, so a few far points cannot pull it away. The median of whole numbers
+    is a whole or half number, which leaves their ties exact.
+    """
+    sample = X[np.linspace(0, len(X) - 1, min(len(X), CENTER_SAMPLE)).astype(int)]
+    center = np.median(sample, axis=0).astype(X.dtype)
     points = X - center
-    return Centered(center, points, squared_norms(points))
+    return Centered(center, points, np.einsum("ij,ij->i", points, points))
+
+
+def search(X: np.ndarray, n_neighbors: int, pool: Pool) -> tuple[Centered, Neighbors]:
+    """Centre the points, and find the nearest others of every one."""
+    centered = center_points(X)
+    return centered, find_neighbors(X, n_neighbors, centered=centered, pool=pool)
 
 
 def find_neighbors(
@@ -76,7 +78,7 @@ def find_neighbors(
         index = np.zeros((len(rows), size), np.intp)
         for tile in tiles:
             products = rows @ points[tile].T
-            keep_smallest(products, norms[tile], tile.start, own[block], best, index)
+            _keep_smallest(products, norms[tile], tile.start, own[block], best, index)
         exact = np.empty_like(best)
         pair_squared_distances(searched[block], X, index, exact)
         order = np.lexsort((index, exact))
@@ -84,16 +86,12 @@ def find_neighbors(
         lost = _lost_in_rounding(squared_norms(rows), best[:, -1], exact[:, n_neighbors - 1])
         if lost.any():
             found, found_index = exact[lost], index[lost]
-            search_directly(X, searched[block][lost], own[block][lost], found, found_index)
+            _search_directly(X, searched[block][lost], own[block][lost], found, found_index)
             exact[lost], index[lost] = found, found_index
         return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()
 
-    return _joined(pool.map(search_block, row_blocks(len(searched), TILE_COLUMNS)))
-
-
-def _joined(parts: list[tuple[np.ndarray, np.ndarray]]) -> Neighbors:
-    indices, squared = zip(*parts, strict=True)
-    return Neighbors(np.concatenate(indices), np.concatenate(squared))
+    parts = pool.map(search_block, row_blocks(len(searched), TILE_COLUMNS))
+    return Neighbors(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _sparse_neighbors(X: Any, n_neighbors: int, queries: Any) -> Neighbors:
@@ -113,7 +111,7 @@ def _sparse_neighbors(X: Any, n_neighbors: int, queries: Any) -> Neighbors:
         exact[index[block] == own[block][:, None]] = np.inf
         order = np.lexsort((index[block], exact))[:, :n_neighbors]
         parts.append((np.take_along_axis(index[block], order, 1), np.take_along_axis(exact, order, 1)))
-    return _joined(parts)
+    return Neighbors(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def _lost_in_rounding(own_norms: np.ndarray, worst: np.ndarray, kth: np.ndarray) -> np.ndarray:
@@ -126,3 +124,60 @@ def _lost_in_rounding(own_norms: np.ndarray, worst: np.ndarray, kth: np.ndarray)
     worst = own_norms + worst
     doubt = 64 * eps * (own_norms + np.abs(worst))
     return (kth > worst - doubt) & (doubt > np.sqrt(eps) * kth)
+
+
+@kernel
+def _insert(value: float, j: int, best: np.ndarray, best_index: np.ndarray) -> float:
+    """Put a candidate into a sorted list, after its equals; return the new worst value."""
+    slot = best.shape[0] - 1
+    while slot > 0 and best[slot - 1] > value:
+        best[slot] = best[slot - 1]
+        best_index[slot] = best_index[slot - 1]
+        slot -= 1
+    best[slot] = value
+    best_index[slot] = j
+    return best[best.shape[0] - 1]
+
+
+@kernel
+def _keep_smallest(
+    products: np.ndarray,  # IN
+    norms: np.ndarray,  # IN
+    first_column: int,  # IN
+    own: np.ndarray,  # IN
+    best: np.ndarray,  # IN, OUT
+    best_index: np.ndarray,  # IN, OUT
+) -> None:
+    """Merge a tile of ``|y|^2 - 2 x'y`` into the sorted lists of the smallest ones seen so far.
+
+    ``|x|^2`` is the same for a whole row, so the order of the candidates does not need it. Row i never
+    takes column ``own[i]``.
+    """
+    size = best.shape[1]
+    for i in range(products.shape[0]):
+        worst = best[i, size - 1]
+        for t in range(products.shape[1]):
+            value = norms[t] - 2 * products[i, t]
+            if value < worst and first_column + t != own[i]:
+                worst = _insert(value, first_column + t, best[i], best_index[i])
+
+
+@kernel
+def _search_directly(
+    X: np.ndarray, queries: np.ndarray, own: np.ndarray, best: np.ndarray, best_index: np.ndarray
+) -> None:
+    """Find the nearest rows of X by sums of squared differences, which never cancel, but take longer."""
+    size = best.shape[1]
+    for i in range(queries.shape[0]):
+        worst = np.inf
+        for q in range(size):
+            best[i, q] = np.inf
+        for j in range(X.shape[0]):
+            if j == own[i]:
+                continue
+            total = 0.0
+            for f in range(X.shape[1]):
+                difference = X[j, f] - queries[i, f]
+                total += difference * difference
+            if total < worst:
+                worst = _insert(total, j, best[i], best_index[i])

@@ -1,6 +1,6 @@
-"""Numbers that neither overflow nor vanish: safe units for whole tables and for single rows.
+"""Lengths and products of tables that may be dense or sparse.
 
-Tables may be dense or sparse, in single or double precision.
+Rows are split into directions and lengths, so that squares neither overflow nor vanish.
 """
 
 from __future__ import annotations
@@ -9,23 +9,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.kernels.distances import squared_norms
-
-
-def scale_to_safe_range(X):
-    """Divide by a power of two where squares of the data would overflow or vanish; return it too."""
-    largest = float(abs(X).max()) if X.size else 1.0
-    limit = np.finfo(X.dtype).max ** 0.25
-    if largest == 0 or 1 / limit < largest < limit:
-        return X, 1.0
-    magnitude = 2.0 ** np.floor(np.log2(largest))
-    return divide_keeping_dtype(X, magnitude), magnitude
-
-
-def divide_keeping_dtype(X, divisor):
-    """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
-    if not sp.issparse(X):
-        return X / X.dtype.type(divisor)
-    return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)
 
 
 def squared_frobenius_norm(X):

@@ -24,6 +24,7 @@ from smrmf._validation import (
     ParameterError,
     check_memory,
     count_exemplars,
+    scale_to_safe_range,
 )
 from smrmf.graph.exemplars import best_first
 from smrmf.kernels.balls import (
@@ -35,7 +36,6 @@ from smrmf.kernels.balls import (
     WeightedSum,
 )
 from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
-from smrmf.kernels.scaling import scale_to_safe_range
 from smrmf.selection._base import SelectionInput, Selector
 
 # A source is a representative if its largest entry reaches this share of the largest of all.
@@ -162,7 +162,7 @@ class DS3(ClusterMixin, Selector):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: Any) -> SelectionInput:
+    def _prepare(self, X: Any) -> tuple[SelectionInput, int]:
         n_sources = X.shape[0]
         n_targets = X.shape[1] if self.metric == "precomputed" else n_sources
         if self.n_clusters is not None and self.n_clusters > n_sources:
@@ -177,10 +177,7 @@ class DS3(ClusterMixin, Selector):
             f"five arrays of {n_sources} x {n_targets}",
             "use IPM or KDPP, which need none, or fewer points",
         )
-        return SelectionInput(X, count)
-
-    def _n_steps(self, given: SelectionInput) -> int:
-        return self.max_iter
+        return SelectionInput(X, count), self.max_iter
 
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         D, scale = dissimilarities(given.X, self.metric, pool)

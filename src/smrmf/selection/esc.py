@@ -22,8 +22,8 @@ from smrmf._validation import (
     count_exemplars,
 )
 from smrmf.graph.graphs import neighbor_graph
+from smrmf.graph.labels import graph_labels
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.graph.spectral import graph_labels
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.lasso import find_costliest, solve_rows
 from smrmf.kernels.scaling import matmul, unit_rows
@@ -136,7 +136,7 @@ class ESC(ClusterMixin, Selector):
         self.tol = tol
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[SelectionInput, int]:
         n = X.shape[0]
         check_n_clusters(self.n_clusters, n)
         if self.n_neighbors > USUAL_NEIGHBORS:  # the default suits any data: fewer for tiny ones
@@ -148,10 +148,7 @@ class ESC(ClusterMixin, Selector):
             f"five arrays of {n} x {k} (points x exemplars)",
             f"ask for fewer than exemplars={self.exemplars}",
         )
-        return SelectionInput(X, k)
-
-    def _n_steps(self, given: SelectionInput) -> int:
-        return given.n_exemplars
+        return SelectionInput(X, k), k
 
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         unit, _ = unit_rows(given.X)

@@ -106,7 +106,7 @@ class IPM(Selector):
         self.matching = matching
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[SelectionInput, int]:
         n_exemplars = count_exemplars(self.exemplars, X.shape[0])
         side = min(X.shape)
         check_memory(
@@ -115,10 +115,7 @@ class IPM(Selector):
             f"5 arrays of {side} x {side}",
             "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
         )
-        return SelectionInput(X, n_exemplars)
-
-    def _n_steps(self, given: SelectionInput) -> int:
-        return given.n_exemplars
+        return SelectionInput(X, n_exemplars), n_exemplars
 
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         picks: list[Pick] = []

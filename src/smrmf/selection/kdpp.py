@@ -146,7 +146,7 @@ class KDPP(Selector):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _prepare(self, X: np.ndarray | sp.csr_array) -> SelectionInput:
+    def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[SelectionInput, int]:
         n = X.shape[0]
         count = count_exemplars(self.exemplars, n)
         side = min(X.shape) if self.kernel in ("cosine", "linear") else n
@@ -158,10 +158,7 @@ class KDPP(Selector):
         )
         if self.kernel == "precomputed":
             _check_symmetric(X)
-        return SelectionInput(X, count)
-
-    def _n_steps(self, given: SelectionInput) -> int:
-        return given.n_exemplars
+        return SelectionInput(X, count), count
 
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         random_state = check_random_state(self.random_state)

@@ -1,4 +1,8 @@
-"""Clusters from a graph: normalised spectral clustering, which never splits a component by rounding."""
+"""From a graph or an embedding to clusters.
+
+Normalised spectral clustering never splits a component of the graph by rounding; a non-negative embedding has
+clusters by its largest columns or by k-means.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +103,14 @@ def _smoothest(
     for label in range(n_components):
         members = np.flatnonzero(component == label)
         count = min(n_clusters - n_components + 1, len(members))
-        parts.append((members, *_leading(M[members][:, members], count, random_state)))
+        part = M[members][:, members]
+        n = len(members)
+        if n <= max(4 * count, 64):  # small ones are solved densely
+            pairs = scipy.linalg.eigh(part.toarray(), subset_by_index=[n - count, n - 1])
+        else:
+            first = random_state.uniform(0.5, 1, n).astype(part.dtype)
+            pairs = eigsh(part, k=count, which="LA", v0=first)
+        parts.append((members, *pairs))
     value = np.concatenate([values for _, values, _ in parts])
     owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
     within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
@@ -111,11 +122,50 @@ def _smoothest(
     return embedding / np.where(norms > 0, norms, 1)
 
 
-def _leading(
-    M: sp.csr_array, count: int, random_state: np.random.RandomState
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the leading eigenpairs of a symmetric matrix; small ones are solved densely."""
-    n = M.shape[0]
-    if n <= max(4 * count, 64):
-        return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
-    return eigsh(M, k=count, which="LA", v0=random_state.uniform(0.5, 1, n).astype(M.dtype))
+def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
+    """Return the largest column of every row; an empty cluster gets the point nearest to it.
+
+    The second result lists the points so moved.
+    """
+    labels = G.argmax(axis=1)
+    sizes = np.bincount(labels, minlength=G.shape[1])
+    moved = []
+    for empty in np.flatnonzero(sizes == 0):
+        point = int(np.argmax(np.where(sizes[labels] > 1, G[:, empty], -np.inf)))
+        sizes[labels[point]] -= 1
+        sizes[empty] = 1
+        labels[point] = empty
+        moved.append(point)
+    return labels, moved
+
+
+def label_rows(
+    G: np.ndarray, rule: str, n_clusters: int, random_state: np.random.RandomState
+) -> tuple[np.ndarray, list[int]]:
+    """Label the rows of an embedding by the named rule; also list the points moved to empty clusters."""
+    if rule == "argmax":
+        return consecutive_labels(G)
+    return kmeans_labels(G, n_clusters, random_state), []
+
+
+def empty_cluster_warnings(
+    labels: np.ndarray, moved: list[int], n_clusters: int
+) -> list[tuple[str, type[Warning]]]:
+    """Say that clusters came out empty, if any did."""
+    found = int(labels.max()) + 1
+    if moved:
+        what = f"{len(moved)} of {n_clusters} clusters came out empty and were given one point each "
+        what += f"(points {moved})"
+    elif found < n_clusters:
+        what = f"Only {found} of {n_clusters} clusters were found, the others have no points"
+    else:
+        return []
+    return [(f"{what}: the data may have fewer clusters, lower n_clusters.", ConvergenceWarning)]
+
+
+def indicator(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
+    """Return the orthonormal indicator of a clustering; an empty cluster is a column of zeros."""
+    G = np.zeros((len(labels), n_clusters), dtype)
+    sizes = np.bincount(labels, minlength=n_clusters)
+    G[np.arange(len(labels)), labels] = 1 / np.sqrt(sizes[labels])
+    return G
