@@ -30,5 +30,5 @@ def test_the_readme_lists_it(name):
 
 def test_all_names_are_found_and_others_are_not():
     assert set(smrmf.__all__) <= set(dir(smrmf))
-    with pytest.raises(AttributeError, match="module 'smrmf' has no attribute 'KMeans'"):
+    with pytest.raises(AttributeError, match=r"smrmf.*KMeans"):
         smrmf.KMeans  # noqa: B018

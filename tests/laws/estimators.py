@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from add_a_variant import AgreeingRMNMF
 from scipy.spatial.distance import cdist
 from sklearn.base import BaseEstimator, clone
 from sklearn.datasets import make_blobs
@@ -181,6 +182,7 @@ def positive(name: str, estimator: Any, refuses: Mapping[str, str] = SPARSE) -> 
 CASES = [
     manifold("FastSMRMF", FastSMRMF(3), LINEAR | DOUBLE | ZEROS),
     manifold("FastSMRMF-kernel", FastSMRMF(3, dissimilarity="kernel", smoothness=1.0)),
+    manifold("variant of the docs", AgreeingRMNMF()),
     manifold("RMNMF", RMNMF(3)),
     manifold("SMRMF", SMRMF(3), DOUBLE),
     manifold(

@@ -1,0 +1,257 @@
+"""The slots as an extender meets them: a variant in twenty lines, clear mistakes, and a loop that goes on."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import pickle
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from add_a_variant import AgreeingAffinity, AgreeingRMNMF
+from sklearn.datasets import load_iris
+
+from smrmf import AMRMF, APMF, RMNMF, SMRMF, FastSMRMF
+from smrmf._parallel import SERIAL
+from smrmf.factorization._loop import Status, factorize
+from smrmf.factorization._manifold import ManifoldFactorization
+from smrmf.factorization._slots import (
+    AbstractAffinity,
+    FixedAffinity,
+    FixedPoints,
+    GivenExemplars,
+    GraphTerm,
+    RankedExemplars,
+    Slots,
+)
+from smrmf.factorization._start import weigh
+from smrmf.graph.graphs import neighbor_graph, symmetrize
+from smrmf.graph.neighbors import find_neighbors
+
+X = load_iris().data
+LIMITS = {"rho": 1.05, "max_iter": 60, "tol": 0.0}
+
+
+def graph(k=5):
+    near = find_neighbors(X, k)
+    return symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
+
+
+def slots(affinity=None, points=None, exemplars=None):
+    """Fill the slots; by default with a plain graph and the points as they are."""
+    G = np.random.default_rng(0).uniform(0.1, 1, (len(X), 3))
+    return Slots(
+        weigh(X, G, "auto", "auto", 1.0, SERIAL),
+        affinity or FixedAffinity(graph(), graph()),
+        points or FixedPoints(),
+        exemplars or RankedExemplars("mass", 3),
+    )
+
+
+class Fading(AbstractAffinity):
+    """Weights that fade with every update: in place, or in a new array each time."""
+
+    def __init__(self, in_place):
+        self.in_place = in_place
+
+    def init(self, X):
+        state = [graph()]
+        return state, GraphTerm(state[0].copy(), 0.0)
+
+    def update(self, state, X, G, H, lam, mu):
+        state = state if self.in_place else [state[0].copy()]
+        state[0].data *= 0.9
+        return state, GraphTerm(state[0].copy(), 0.0)
+
+    def representation(self, state):
+        return state[0]
+
+
+class Silent(Fading):
+    """The same state, but it always says that nothing changed."""
+
+    def update(self, state, X, G, H, lam, mu):
+        return super().update(state, X, G, H, lam, mu)[0], None
+
+
+# A variant
+
+
+def test_a_variant_takes_twenty_lines():
+    source = Path(__file__).parent.parent / "docs" / "add_a_variant.py"
+    tree = ast.parse(source.read_text(encoding="utf8"))
+    lines = {
+        line
+        for node in ast.walk(tree)
+        if isinstance(node, ast.stmt)
+        and not (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant))
+        for line in ({node.lineno} if hasattr(node, "body") else range(node.lineno, node.end_lineno + 1))
+    }
+    assert 10 < len(lines) <= 20
+
+
+def test_the_variant_learns_its_graph():
+    model = AgreeingRMNMF(3, random_state=0).fit(X)
+    halved = AgreeingAffinity(graph()).update(None, X, np.eye(3)[np.arange(len(X)) % 3], None, 1.0, 1.0)[0]
+    assert 0 < (halved.data == 0.5 * graph().data).sum() < halved.nnz
+    edges = model.affinity_.tocoo()
+    inside = model.labels_[edges.row] == model.labels_[edges.col]
+    fixed = RMNMF(3, random_state=0).fit(X).affinity_[edges.row, edges.col]
+    assert (~inside).sum() > 0
+    np.testing.assert_allclose(edges.data, np.where(inside, 1.0, 0.5) * fixed)
+
+
+def test_a_variant_takes_its_parameters_as_they_are():
+    assert set(AgreeingRMNMF().get_params()) == set(ManifoldFactorization.__init__.__kwdefaults__) | {
+        "n_clusters"
+    }
+    with pytest.raises(ValueError, match=r"penalty_growth=0.5 is not valid for AgreeingRMNMF"):
+        AgreeingRMNMF(3, penalty_growth=0.5).fit(X)
+
+
+def test_a_parameter_without_a_constraint_is_found():
+    class Forgetful(AgreeingRMNMF):
+        def __init__(self, n_clusters=3, *, mood="good", n_jobs=1):
+            self.n_clusters, self.mood, self.n_jobs = n_clusters, mood, n_jobs
+
+    with pytest.raises(TypeError, match=r"Forgetful has a parameter 'mood'.*add it to _constraints"):
+        Forgetful().fit(X)
+
+
+# Changed and unchanged graphs
+
+
+def test_states_in_place_and_new_ones_give_the_same_run():
+    runs = [factorize(slots(Fading(in_place)), **LIMITS).state for in_place in (True, False)]
+    np.testing.assert_array_equal(runs[0].history, runs[1].history)
+    np.testing.assert_array_equal(runs[0].G, runs[1].G)
+    np.testing.assert_allclose(runs[0].graph.weights.data, 0.9**60 * graph().data)
+
+
+def test_none_keeps_the_last_graph():
+    silent, fixed = (factorize(slots(affinity), **LIMITS).state for affinity in (Silent(True), None))
+    np.testing.assert_array_equal(silent.history, fixed.history)
+
+
+# Mistakes
+
+
+@dataclass(frozen=True)
+class Returning(Fading):
+    """Return any graph at first, or after an update."""
+
+    first: object
+    later: object
+
+    def init(self, X):
+        return None, GraphTerm(self.first, 0.0)
+
+    def update(self, state, X, G, H, lam, mu):
+        return None, GraphTerm(self.later, 0.0)
+
+
+def lopsided(W):
+    W = W.tolil()
+    W[3, 4] += 0.01
+    return W.tocsr()
+
+
+@pytest.mark.parametrize("form", [sp.csr_array.toarray, lambda W: W], ids=["dense", "sparse"])
+@pytest.mark.parametrize("place", ["first", "later"])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (lambda W: W[:10], r"Returning returned a graph of shape \(10, 150\) for 150 points"),
+        (lopsided, r"Returning returned a graph that is not symmetric: return \(W \+ W.T\) / 2"),
+        (lambda W: sp.eye_array(150, k=1, format="csr"), "not symmetric"),
+    ],
+)
+def test_a_graph_without_a_laplacian_is_refused(form, place, wrong, words):
+    graphs = {"first": graph(), "later": graph()}
+    graphs[place] = wrong(graphs[place])
+    affinity = Returning(**{name: form(W) for name, W in graphs.items()})
+    with pytest.raises(ValueError, match=words) as refused:
+        factorize(slots(affinity), **LIMITS)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["affinity", "points", "exemplars"])
+def test_a_slot_filled_with_something_else_is_refused(name):
+    with pytest.raises(TypeError, match=rf"The slot '{name}' holds 'nothing'.*Abstract{name.title()}"):
+        factorize(replace(slots(), **{name: "nothing"}), **LIMITS)
+
+
+def test_a_missing_method_is_named():
+    class Half(AbstractAffinity):
+        def init(self, X):
+            return None, GraphTerm(graph(), 0.0)
+
+    with pytest.raises(TypeError, match="update"):
+        Half()
+
+
+# Going on from a saved state
+
+
+class Saver:
+    """Keep a copy of the state after some iterations."""
+
+    def __init__(self, after):
+        self.after, self.saved = after, None
+
+    def __call__(self, state):
+        if state.n_iter == self.after:
+            self.saved = pickle.loads(pickle.dumps(state))
+        return False
+
+
+ESTIMATORS = [
+    RMNMF(3, init="kmeans"),
+    FastSMRMF(3),
+    FastSMRMF(3, dissimilarity="kernel", smoothness=0.5, freeze_tol=1e-3),
+    SMRMF(3),
+    AMRMF(3),
+    APMF(3, max_iter=25),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+@pytest.mark.parametrize("after", [1, 7])
+def test_going_on_from_a_saved_state_gives_the_same_run(monkeypatch, estimator, after):
+    asked = []
+    made = type(estimator)._slots
+    monkeypatch.setattr(
+        type(estimator), "_slots", lambda *args: asked.append(made(*args)) or copy.deepcopy(asked[-1])
+    )
+    estimator.set_params(random_state=0, n_jobs=1, tol=1e-9, max_iter=25)
+    with pytest.warns() as _:
+        estimator.fit(X)
+    limits = {"rho": estimator.penalty_growth, "max_iter": 25, "tol": 1e-9}
+    saver = Saver(after)
+    whole = factorize(copy.deepcopy(asked[0]), **limits, on_iteration=saver)
+    assert saver.saved.n_iter == after
+    rest = factorize(asked[0], **limits, state=saver.saved)
+    assert rest.status is whole.status
+    assert rest.state.n_iter == whole.state.n_iter == len(whole.state.history)
+    np.testing.assert_array_equal(rest.state.history, whole.state.history)
+    np.testing.assert_array_equal(rest.state.G, whole.state.G)
+    np.testing.assert_array_equal(rest.state.F, whole.state.F)
+
+
+def test_a_loop_that_has_done_all_iterations_does_no_more():
+    done = factorize(slots(), **LIMITS)
+    again = factorize(slots(), **LIMITS, state=done.state)
+    assert again.state is done.state
+    assert again.status is Status.OBJECTIVE
+
+
+def test_exemplars_of_a_selector_are_as_it_gave_them():
+    class Selector:
+        exemplar_indices_ = (4, 2)
+
+    found = GivenExemplars(Selector()).attributes(None, None)
+    assert found["exemplar_indices_"].tolist() == [4, 2]
+    assert found["exemplar_scores_"].tolist() == [1, 1]
