@@ -13,7 +13,7 @@ from plain_projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.kernels.balls import l1inf_levels, l12_factors, project_l1inf_ball, project_l12_ball
-from smrmf.kernels.simplex import SAMPLE_STRIDE, project_rows_in_place, project_simplex
+from smrmf.kernels.simplex import LONG_COLUMN, SAMPLE_STRIDE, project_rows_in_place, project_simplex
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-10}
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -119,8 +119,9 @@ def test_long_rows_in_any_order(dtype, arrange):
 @pytest.mark.parametrize("place", [0, 1, SAMPLE_STRIDE - 1])
 @pytest.mark.parametrize("seed", range(5))
 def test_rows_whose_large_entries_are_all_sampled_or_none_is(seed, place):
-    Y = np.full((50, 20 * SAMPLE_STRIDE), -9.0)
-    Y[:, place::SAMPLE_STRIDE] = np.random.default_rng(seed).normal(size=(50, 20))
+    count = LONG_COLUMN // SAMPLE_STRIDE + 1
+    Y = np.full((50, count * SAMPLE_STRIDE), -9.0)
+    Y[:, place::SAMPLE_STRIDE] = np.random.default_rng(seed).normal(size=(50, count))
     assert_allclose(project_simplex(Y), sorted_simplex(Y), atol=1e-12)
 
 

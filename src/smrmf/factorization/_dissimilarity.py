@@ -36,9 +36,9 @@ from smrmf.kernels.distances import (
 
 # Edge of a square tile of n x n work: two of them and their inner products stay in cache.
 TILE = 256
-# From lists of one point in 8 on, one product with all points beats one per candidate (benchmarks/kernels.py,
-# "latent terms").
-LONG_LISTS = 8
+# From lists of this share of the points on, one product with all points beats one per candidate
+# (benchmarks/kernels.py, "latent terms").
+LONG_SHARE = 0.75
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class ListBlock(NamedTuple):
     def are_long(self, n: int) -> bool:
         """Tell whether products with all ``n`` points cost less than one per candidate."""
         n_columns, n_entries = len(self.indptr) - 1, self.indptr[-1] - self.indptr[0]
-        return bool(n_entries * LONG_LISTS >= n_columns * n)
+        return bool(n_entries >= LONG_SHARE * n_columns * n)
 
 
 class Latent(NamedTuple):

@@ -19,7 +19,7 @@ from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf.kernels.simplex import project_simplex
 
 MAX_NEWTON_STEPS = 100
-# Below this share of entries other than zero it pays to collect them (benchmarks/kernels.py, "column tails").
+# Below this share of entries other than zero it pays to collect them (benchmarks/kernels.py, "_Tails").
 SPARSE_SHARE = 0.1
 
 

@@ -16,8 +16,9 @@ import numpy as np
 from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool
 
-# One entry in 16 gives a first bound on the threshold (benchmarks/kernels.py, "simplex threshold").
-SAMPLE_STRIDE = 16
+# In columns from this length on, one entry in 16 gives a first bound on the threshold. Shorter ones are
+# faster without (benchmarks/kernels.py, "simplex_threshold").
+LONG_COLUMN, SAMPLE_STRIDE = 1000, 16
 # Duplicates have no distance: this share of the mean weight keeps their 1 / u finite.
 SMALLEST_WEIGHT_SHARE = 1e-12
 
@@ -27,15 +28,17 @@ def simplex_threshold(y, radius, active):
     """Find theta with ``sum(max(y - theta, 0)) = radius``: Michelot's passes, from a bound on theta.
 
     The largest entry of ``y`` must be zero, so that a unit radius is not lost beside entries of 1e16;
-    theta then is at least minus the radius, and at least the theta of a sample of the entries.
+    theta then is at least minus the radius, and at least the theta of a sample of a long column's entries.
     Starting there leaves out almost everything at once. ``active`` is a work array as long as ``y``.
     """
     bound = -radius
     for stride in (SAMPLE_STRIDE, 1):
+        if stride > 1 and y.shape[0] < LONG_COLUMN:
+            continue
         n_active = 0
         for i in range(0, y.shape[0], stride):
             # Store, then count: a branch that depends on the data would be mispredicted half of the time
-            # (benchmarks/kernels.py, "simplex threshold").
+            # (benchmarks/kernels.py, "simplex_threshold").
             active[n_active] = y[i]
             n_active += y[i] > bound
         if n_active > 0:  # none if the radius is zero or entries have overflowed
@@ -149,7 +152,7 @@ def solve_columns(
 
 @kernel
 def _smallest(values):
-    """Return the smallest entry, by four independent chains (benchmarks/kernels.py, "smallest entry")."""
+    """Return the smallest entry, by four independent chains (benchmarks/kernels.py, "solve_columns")."""
     a = b = c = d = values[0]
     for q in range(0, values.shape[0] - 3, 4):
         a = min(a, values[q])
