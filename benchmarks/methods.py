@@ -45,9 +45,9 @@ from smrmf_reproduce.run.plan import Plan
 
 # The plain forms are those of the tests, which are no package.
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
-from plain_esc import farthest_first
-from plain_projections import sorted_l1inf, sorted_simplex
-from plain_selection import plain_ipm
+from oracle.esc import farthest_first
+from oracle.projections import sorted_l1inf, sorted_simplex
+from oracle.selection import plain_ipm
 
 SETS = [*TWELVE_SETS, "gordon"]
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_projections import sorted_l1inf, sorted_simplex
+from oracle.projections import sorted_l1inf, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.kernels.balls import l1inf_levels, l12_factors, project_l1inf_ball, project_l12_ball

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import plain_esc as plain
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
+from oracle import esc as plain
 from sklearn.datasets import load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_selection import plain_ipm
+from oracle.selection import plain_ipm
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 
 from smrmf import _validation

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
-from plain_selection import kdpp_law, plain_elementary
+from oracle.selection import kdpp_law, plain_elementary
 from scipy.special import gammaln
 from scipy.stats import chi2
 from sklearn.datasets import load_digits, load_iris, make_blobs

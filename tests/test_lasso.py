@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import cvxpy as cp
 import numpy as np
-import plain_esc as plain
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from oracle import esc as plain
 
 from smrmf.kernels.lasso import (
     drop_from_support,
