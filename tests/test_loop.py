@@ -12,7 +12,14 @@ from sklearn.datasets import make_blobs
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
-from smrmf.factorization._loop import Status, factorize, update_error, update_indicator, update_nonnegative
+from smrmf.factorization._loop import (
+    LARGEST_PENALTY,
+    Status,
+    factorize,
+    update_error,
+    update_indicator,
+    update_nonnegative,
+)
 from smrmf.factorization._points import reduce_features
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
 from smrmf.factorization._start import weigh
@@ -163,6 +170,17 @@ def test_the_nonnegative_copy_is_nonnegative(points, start):
     assert H.min() >= 0
     assert solution.status is Status.CONVERGED
     assert np.abs(G - H).max() <= 1e-2 * np.abs(G).max()
+
+
+def test_the_penalty_grows_to_its_limit_and_no_further(points, start):
+    slots = fixed_slots(points, start)
+    grown = factorize(slots, rho=1e4, max_iter=60, tol=0).state
+    assert grown.mu == LARGEST_PENALTY
+    assert all(
+        np.isfinite(part).all() for part in (grown.G, grown.F, grown.E, grown.L1, grown.L2, grown.history)
+    )
+    soft = factorize(slots, rho=1.05, max_iter=10, tol=0).state
+    assert soft.mu == pytest.approx(slots.start.mu * 1.05**10)
 
 
 LIMITS = {"rho": 1.05, "max_iter": 1000, "tol": 1e-4}
