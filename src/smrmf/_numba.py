@@ -14,8 +14,8 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# Sums may be reordered so that they vectorise. NaN and infinity keep their meaning, without "nnan" and "ninf":
-# kernels compare with infinite levels and bounds.
+# Sums may be reordered so that they vectorise. "nnan" and "ninf" are left out, so that NaN and infinity keep
+# their meaning: kernels compare with infinite levels and bounds.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
 # Reentrant: compiling a kernel compiles the kernels that it calls, in the same thread.

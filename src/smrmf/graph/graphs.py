@@ -79,7 +79,7 @@ def rows_to_one(W: sp.csr_array) -> sp.csr_array:
 
 
 def symmetrize(W: sp.csr_array) -> sp.csr_array:
-    """Return ``(W + W') / 2`` without its diagonal, which cancels in every Laplacian (line 8)."""
+    """Return ``(W + W') / 2`` without its diagonal, which cancels in every Laplacian."""
     # Half in the type of W: single precision stays single.
     W = ((W + W.T) * W.dtype.type(0.5)).tocsr()
     W.setdiag(0)

@@ -99,7 +99,7 @@ def _smoothest(
     Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
     eigenvalue one that they share.
     """
-    # D^(-1/2) W D^(-1/2): its largest eigenvalues are the smallest of the normalised Laplacian.
+    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
     scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
     M = (W * scale[:, None] * scale[None, :]).tocsr()
     parts = []

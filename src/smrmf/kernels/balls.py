@@ -235,7 +235,8 @@ class _Tails:
             return sums, counts
 
         parts = self.pool.map(tails_of_block, range(len(self.blocks)))
-        # Groups without any entry have the sum 0, and a count of 1 keeps their quotient 0 instead of NaN.
+        # Where no entry reaches the level (a group of zeros, or a largest entry that was rounded to float32
+        # when collected), a count of 1 makes the quotient 0 instead of NaN.
         counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
         return np.sum([s for s, _ in parts], axis=0), counts
 
@@ -258,7 +259,7 @@ def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL
     totals, largest = _totals(P, Q, weight, pool)
     # The dual norm of the maximum is the sum: a group of no more than the threshold becomes zero.
     live = totals > threshold
-    # At or below the largest entry, so that at least one entry reaches the level.
+    # Not above the largest entry: where no entry reaches its level, Newton's method starts again from 0.
     level = largest if warm is None else np.minimum(warm, largest)
     tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):

@@ -139,7 +139,7 @@ def residual_rows(
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             c_hat = shrunk_entry(multiplier[j, i], hat, i) + offset[i]
-            # Line 4 of Algorithm 2, P_ball((mu Z + Lambda-hat) / (mu + delta)); its scale is mu / (mu + delta).
+            # Line 4 of Algorithm 2, P_ball((mu Z + Lambda-hat) / (mu + delta)), scale mu / (mu + delta).
             c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
             squares += (Z[j, i] - c) ** 2 + (c - c_hat) ** 2
             gap = max(gap, abs(Z[j, i] - c))
