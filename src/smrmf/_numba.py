@@ -14,9 +14,11 @@ from collections.abc import Callable
 from types import FunctionType
 from typing import Any
 
-# Sums may be reordered so that they vectorise; NaN and infinity keep their meaning.
+# Sums may be reordered so that they vectorise. "nnan" and "ninf" are left out, so that NaN and infinity keep
+# their meaning: kernels compare with infinite levels and bounds.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
+# Reentrant: compiling a kernel compiles the kernels that it calls, in the same thread.
 _lock = threading.RLock()
 
 
@@ -30,6 +32,7 @@ class CompiledKernel:
         functools.update_wrapper(self, function)
 
     def __call__(self, *args: Any) -> Any:
+        # Without the lock: the attribute is set once, and reading it is atomic.
         dispatcher = self._dispatcher
         if dispatcher is None:
             dispatcher = self.compile()
@@ -66,6 +69,7 @@ class CompiledKernel:
         code = self.function.__code__
         uses = sorted(self._globals_in_use().items())
         callees = [value.fingerprint() for _, value in uses if isinstance(value, CompiledKernel)]
+        # Numba compiles global numbers in as constants, so a new value needs new code.
         constants = [repr(value) for _, value in uses if isinstance(value, int | float)]
         text = repr((code.co_code, code.co_consts, code.co_names, callees, constants))
         return hashlib.sha256(text.encode()).hexdigest()[:12]

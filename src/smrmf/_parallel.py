@@ -25,6 +25,7 @@ BLOCK_ENTRIES = 2**17
 
 def row_blocks(n_rows: int, width: int) -> list[slice]:
     """Cut an array of ``n_rows`` rows and ``width`` columns into consecutive slices of rows."""
+    # By the shape only, never by the number of threads: the same blocks, and so the same rounding.
     size = max(1, BLOCK_ENTRIES // max(width, 1))
     return [slice(start, min(start + size, n_rows)) for start in range(0, n_rows, size)]
 
@@ -39,6 +40,7 @@ class Pool:
         """Apply ``function`` to every block; results come in the order of the blocks."""
         if self._executor is None or len(blocks) == 1:
             return [function(block) for block in blocks]
+        # Blocks are taken by free threads in any order, results are returned in the order of the blocks.
         return list(self._executor.map(function, blocks))
 
     def over_rows(
@@ -50,7 +52,7 @@ class Pool:
 
     def matmul(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return ``A @ B`` of a large dense matrix and another or a vector, by blocks of rows of A."""
-        # As many rows as keep a product of square matrices busy, whatever the number of threads.
+        # At least 64 rows: a product of fewer reads all of B for little work.
         size = max(64, BLOCK_ENTRIES // max(A.shape[1], 1))
         out = np.empty((A.shape[0], *B.shape[1:]), np.result_type(A, B))
         blocks = [slice(start, start + size) for start in range(0, A.shape[0], size)]
@@ -64,7 +66,7 @@ SERIAL = Pool()
 class _SerialLibraries:
     """Keep BLAS and OpenMP to one thread while any fit runs, in however many threads fits run.
 
-    The first one in sets the limit and the last one out lifts it: fits that overlap would else
+    The first one in sets the limit and the last one out lifts it: otherwise fits that overlap would
     restore each other's limits.
     """
 

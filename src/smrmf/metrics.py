@@ -19,6 +19,7 @@ def clustering_accuracy(labels_true: np.ndarray, labels_pred: np.ndarray) -> flo
     0.75
     """
     check_consistent_length(labels_true, labels_pred)
+    # Classes x clusters; the assignment need not be square, and clusters without a class are all wrong.
     counts = contingency_matrix(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(counts, maximize=True)
     return float(counts[rows, columns].sum() / counts.sum())
@@ -39,6 +40,7 @@ def bad_neighbor_share(X: np.ndarray, labels_true: np.ndarray, n_neighbors: int 
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
     labels = np.asarray(labels_true)
     check_consistent_length(X, labels)
+    # Rounded down, which reproduces the paper's figures (paper note 32).
     k = int(np.sqrt(len(X))) if n_neighbors is None else n_neighbors
     if not 1 <= k < len(X):
         raise ValueError(f"n_neighbors={k} must be at least 1 and less than n_samples={len(X)}.")

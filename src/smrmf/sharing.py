@@ -1,8 +1,8 @@
-"""Fits on the same points repeat work: neighbours, start, first representation. Do it once.
+"""Do work that fits on the same points have in common once: neighbours, start, first representation.
 
 Inside ``with shared_work() as shared:`` what a fit computes by :func:`remember` is kept, the last result of
 every function, and returned again for equal arguments. Outside nothing is kept. A grid of fits on one
-data set then pays for its start once, and ``shared.saved`` says how many seconds it did not have to spend.
+data set then pays for its start once, and ``shared.saved`` is the number of seconds saved.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Result = TypeVar("Result")
 
 
 class CachedResult(NamedTuple):
-    """One result, a hash of what it was made of, and how long that took."""
+    """One result, a hash of the arguments it follows from, and the seconds it took."""
 
     key: str
     result: Any
@@ -33,12 +33,13 @@ class CachedResult(NamedTuple):
 
 @dataclass
 class SharedWork:
-    """The last result of every function that was remembered, and the seconds that were saved so far."""
+    """The last result of every remembered function, and the seconds saved."""
 
     results: dict[str, CachedResult] = field(default_factory=dict)
     saved: float = 0.0
 
 
+# A context variable instead of a global: fits that run in other threads at the same time have their own.
 _active: ContextVar[SharedWork | None] = ContextVar("shared_work", default=None)
 
 
@@ -60,7 +61,7 @@ def remember(
     shared = _active.get()
     if shared is None:
         return function(*args, **kwargs)
-    # Threads never change a result.
+    # Pools are left out of the key: the number of threads never changes a result.
     named = sorted((name, value) for name, value in kwargs.items() if not isinstance(value, Pool))
     key = joblib.hash(([value for value in args if not isinstance(value, Pool)], named))
     place = f"{function.__module__}.{function.__qualname__}"
@@ -71,5 +72,5 @@ def remember(
         start = time.perf_counter()
         result = function(*args, **kwargs)
         known = shared.results[place] = CachedResult(key, result, time.perf_counter() - start)
-    # A copy: the caller may change it in place.
+    # A copy, because callers work in place: the loop overwrites its first Z and multiplier.
     return deepcopy(known.result)

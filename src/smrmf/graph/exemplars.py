@@ -20,18 +20,20 @@ Matrix: TypeAlias = Any  # a dense array or a CSR matrix
 
 
 def tie_resolution(dtype: np.dtype) -> float:
-    """Return the relative difference below which two numbers count as equal."""
+    """Return the relative difference below which two numbers count as equal: 4e-10, or 7e-5 in float32."""
     return float(np.finfo(dtype).eps) ** 0.6
 
 
 def best_first(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the indices of the largest scores; ties go to the lower index (paper note 7)."""
+    # Scores go to a grid before they are sorted: "nearly equal" is not transitive and gives no order.
     unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
     return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
 
 
 def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     """Score every point by what it represents: the mass of others, or the L2 norm of its row of Z."""
+    # Column i of Zt is row i of Z. The mass leaves out z_ii, by which a point only represents itself.
     n = Zt.shape[0]
     if sp.issparse(Zt):
         if rule == "norm":
@@ -48,6 +50,7 @@ def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
         rows = Zt.T.tocsr()[chosen]
         rows.sort_indices()
         return rows
+    # Two passes over Zt, to count and to fill: no dense copy of the columns is made.
     counts = np.zeros(len(chosen), np.intp)
     _count_positive(Zt, chosen, counts)
     indptr = np.concatenate([[0], np.cumsum(counts)])
@@ -81,10 +84,12 @@ class Neighborhoods:
             known = self.neighbors[chosen]
             rows = rows.multiply(neighbor_graph(known, np.ones(known.shape, rows.dtype), n))
         rows = rows.tocoo()
+        # A point is not its own neighbour (paper note 8), and entries that are zero are no neighbours.
         inside = (chosen[rows.row] != rows.col) & (rows.data > 0)
         kept = sp.csr_array((rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape)
         kept.sort_indices()
         row = np.repeat(chosen, np.diff(kept.indptr))
+        # D is symmetric. Read with the other point as its row, as Zt is stored.
         unlikeness = np.zeros_like(kept.data) if D is None else D[kept.indices, row]
         largest = np.zeros(kept.nnz, dtype=bool)
         resolution = tie_resolution(kept.dtype)
@@ -118,12 +123,15 @@ def rank_exemplars(
         scores = exemplar_scores(Zt, "norm")
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
+    # Z times the indicator of the clusters, n x c: how much of each cluster a point represents.
     membership = np.eye(labels.max() + 1, dtype=Zt.dtype)[labels]
     masses = (Zt.T @ membership).astype(np.float64)
+    # Rounding may leave a little less than z_ii in the own cluster.
     scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None)
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
+    # In the order of the points, so that ties go to the lower index across clusters too.
     chosen.sort()
     chosen = chosen[best_first(scores[chosen], count)]
     return chosen, scores[chosen]
@@ -132,6 +140,7 @@ def rank_exemplars(
 @kernel
 def _count_positive(M: np.ndarray, chosen: np.ndarray, counts: np.ndarray) -> None:
     """Count the positive entries of some columns of a dense matrix, row by row."""
+    # By rows, although columns are counted: rows are contiguous, and "chosen" ascends.
     for j in range(M.shape[0]):
         for q in range(chosen.shape[0]):
             counts[q] += M[j, chosen[q]] > 0
@@ -165,6 +174,8 @@ def keep_largest(
     Entries closer than ``resolution`` are equal: a ball clips whole rows to one level, and rounding
     must not choose among them. Among equals the less unlike one wins, then the earlier one.
     """
+    # Entries of Z are at most one, so the resolution is an absolute one. Two stable sorts, the less important
+    # key first, order by both.
     for row in range(indptr.shape[0] - 1):
         start = indptr[row]
         stop = indptr[row + 1]

@@ -39,19 +39,20 @@ def simplex_graph(neighbors: Neighbors, n_neighbors: int, n_columns: int | None 
 def heat_graph(neighbors: Neighbors, n_neighbors: int, bandwidth: str) -> sp.csr_array:
     """Return the adaptive heat weights (4.9) of every point's nearest neighbours, one row per point."""
     squared = neighbors.squared[:, :n_neighbors]
+    # A bandwidth per row makes the weights asymmetric; the caller symmetrises them (paper note 33).
     width = neighbor_bandwidth(squared[:, -1], bandwidth)
     indices = np.ascontiguousarray(neighbors.indices[:, :n_neighbors])
     return neighbor_graph(indices, adaptive_gaussian(squared, width))
 
 
 def either_neighbor_graph(neighbors: Neighbors) -> sp.csr_array:
-    """Link two points, with weight 1, if either is among the nearest of the other."""
+    """Return the graph that links two points, with weight 1, if either is among the nearest of the other."""
     W = neighbor_graph(neighbors.indices, np.ones(neighbors.indices.shape, neighbors.squared.dtype))
     return W.maximum(W.T).tocsr()
 
 
 def given_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
-    """Return a user's weights as a symmetric CSR matrix without diagonal; refuse what are none."""
+    """Return a user's weights as a symmetric CSR matrix without diagonal; refuse what is not a graph."""
     if graph.shape != (n_samples, n_samples):
         raise ParameterError(
             f"graph has shape {graph.shape}, but must have shape (n_samples, n_samples)="
@@ -61,6 +62,7 @@ def given_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
         raise ParameterError(f"graph has entries of type {graph.dtype}, but weights must be numbers.")
     W = sp.csr_array(graph, dtype=dtype, copy=True)
     if not np.isfinite(W.data).all() or (W.nnz and W.data.min() < 0):
+        # Not "W.data < 0", which a NaN would pass.
         wrong = W.data[~(W.data >= 0) | np.isinf(W.data)][0]
         raise ParameterError(f"graph has the weight {wrong:g}, but weights must be finite and at least 0.")
     W = W.maximum(W.T).tocsr()
@@ -70,13 +72,15 @@ def given_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
 
 
 def rows_to_one(W: sp.csr_array) -> sp.csr_array:
-    """Divide every row by its sum."""
+    """Return the graph with every row divided by its sum."""
+    # A row without weights stays zero instead of NaN.
     total = np.maximum(W.sum(axis=1), np.finfo(W.dtype).tiny)
     return (W / total[:, None]).tocsr()
 
 
 def symmetrize(W: sp.csr_array) -> sp.csr_array:
     """Return ``(W + W') / 2`` without its diagonal, which cancels in every Laplacian."""
+    # Half in the type of W: single precision stays single.
     W = ((W + W.T) * W.dtype.type(0.5)).tocsr()
     W.setdiag(0)
     W.eliminate_zeros()
@@ -99,7 +103,7 @@ def check_graph(weights: Any, n_samples: int, owner: str) -> None:
 
 
 class Laplacian:
-    """Multiply by ``L = Deg - W`` for a symmetric ``W``, sparse or dense, never forming L."""
+    """The operator ``L = Deg - W`` of a symmetric ``W``, sparse or dense, without the matrix L."""
 
     def __init__(self, W: np.ndarray | sp.csr_array, pool: Pool = SERIAL) -> None:
         self.W: Any = W
@@ -108,6 +112,7 @@ class Laplacian:
 
     def __matmul__(self, G: np.ndarray) -> np.ndarray:
         """Return ``L G`` for a dense ``G``."""
+        # Each block of rows reads all of G and writes its own rows of out only.
         out, W, degrees = np.empty_like(G), self.W, self.degrees
         if sp.issparse(W):
             self._pool.map(
@@ -133,6 +138,7 @@ def _laplacian_rows(
     out: np.ndarray,  # OUT
 ) -> None:
     """Compute rows of ``(Deg - W) G``."""
+    # Clusters in the inner loop: rows of G are contiguous, and a row of out stays in cache.
     for r in range(out.shape[0]):
         i = start + r
         for q in range(G.shape[1]):

@@ -23,7 +23,7 @@ KMEANS_STARTS = 10
 
 
 def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Renumber the clusters by size, largest first, so that runs and row orders agree."""
+    """Return the labels renumbered by size, largest cluster first, so that runs and row orders agree."""
     order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
     rank = np.empty(n_clusters, dtype=np.intp)
     rank[order] = np.arange(n_clusters)
@@ -33,7 +33,7 @@ def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 def kmeans_labels(
     X: np.ndarray, n_clusters: int, random_state: np.random.RandomState, n_starts: int = KMEANS_STARTS
 ) -> np.ndarray:
-    """Cluster rows by k-means, best of several starts."""
+    """Return the clusters of rows by k-means, the best of several starts, largest cluster first."""
     from sklearn.cluster import KMeans  # slow to import, and needed by fit only
 
     model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
@@ -60,6 +60,7 @@ def graph_labels(
     they are the answer. Eigenvectors count by their eigenvalue to the power ``diffusion_steps``.
     """
     W, n_components, component = _join_components(X, W, n_clusters, pool)
+    # The eigenvalue one belongs to the indicators of the components: k-means could only find them again.
     if n_components == n_clusters:
         return relabel_by_size(component, n_clusters)
     embedding = _smoothest(W, component, n_components, n_clusters, random_state, diffusion_steps)
@@ -78,6 +79,7 @@ def _join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[s
     kept = np.isin(component, np.argsort(-sizes, kind="stable")[:limit])
     inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
     nearest = find_neighbors(X[outside], 1, X[inside], pool=pool).indices[:, 0]
+    # Ties as heavy as an average edge, whatever the unit of the weights.
     ties = np.full(len(inside), W.data.mean(), W.dtype)
     bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
     joined = (W + bridge + bridge.T).tocsr()
@@ -97,17 +99,20 @@ def _smoothest(
     Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
     eigenvalue one that they share.
     """
+    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
     scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
     M = (W * scale[:, None] * scale[None, :]).tocsr()
     parts = []
     for label in range(n_components):
         members = np.flatnonzero(component == label)
+        # Each component has an eigenvalue one in the embedding, so no single one can have more than the rest.
         count = min(n_clusters - n_components + 1, len(members))
         part = M[members][:, members]
         n = len(members)
         if n <= max(4 * count, 64):  # small ones are solved densely
             pairs = scipy.linalg.eigh(part.toarray(), subset_by_index=[n - count, n - 1])
         else:
+            # Positive, as the leading eigenvector is: the start is never orthogonal to it.
             first = random_state.uniform(0.5, 1, n).astype(part.dtype)
             pairs = eigsh(part, k=count, which="LA", v0=first)
         parts.append((members, *pairs))
@@ -118,6 +123,7 @@ def _smoothest(
     for column, q in enumerate(np.argsort(-value, kind="stable")[:n_clusters]):
         members, _, vectors = parts[owner[q]]
         embedding[members, column] = vectors[:, within[q]] * max(value[q], 0) ** diffusion_steps
+    # Rows of unit length, as in Ng, Jordan and Weiss 2002: k-means then compares directions.
     norms = np.linalg.norm(embedding, axis=1, keepdims=True)
     return embedding / np.where(norms > 0, norms, 1)
 
@@ -131,6 +137,7 @@ def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
     sizes = np.bincount(labels, minlength=G.shape[1])
     moved = []
     for empty in np.flatnonzero(sizes == 0):
+        # Only from clusters of two or more, so that filling one does not empty another.
         point = int(np.argmax(np.where(sizes[labels] > 1, G[:, empty], -np.inf)))
         sizes[labels[point]] -= 1
         sizes[empty] = 1
@@ -151,7 +158,7 @@ def label_rows(
 def empty_cluster_warnings(
     labels: np.ndarray, moved: list[int], n_clusters: int
 ) -> list[tuple[str, type[Warning]]]:
-    """Say that clusters came out empty, if any did."""
+    """Return the warnings that clusters came out empty, if any did."""
     found = int(labels.max()) + 1
     if moved:
         what = f"{len(moved)} of {n_clusters} clusters came out empty and were given one point each "
@@ -164,7 +171,7 @@ def empty_cluster_warnings(
 
 
 def indicator(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
-    """Return the orthonormal indicator of a clustering; an empty cluster is a column of zeros."""
+    """Return G with ``G'G = I`` and ``G >= 0`` of a clustering; an empty cluster is a column of zeros."""
     G = np.zeros((len(labels), n_clusters), dtype)
     sizes = np.bincount(labels, minlength=n_clusters)
     G[np.arange(len(labels)), labels] = 1 / np.sqrt(sizes[labels])

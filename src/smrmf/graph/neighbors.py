@@ -41,6 +41,7 @@ def center_points(X: np.ndarray) -> Centered:
     The middle is the median of a sample, so a few far points cannot pull it away. The median of whole numbers
     is a whole or half number, which leaves their ties exact.
     """
+    # Rows at equal steps: no random state, so the same points always have the same middle.
     sample = X[np.linspace(0, len(X) - 1, min(len(X), CENTER_SAMPLE)).astype(int)]
     center = np.median(sample, axis=0).astype(X.dtype)
     points = X - center
@@ -77,11 +78,13 @@ def find_neighbors(
         best = np.full((len(rows), size), np.inf, X.dtype)
         index = np.zeros((len(rows), size), np.intp)
         for tile in tiles:
+            # |y|^2 - 2 x'y of a tile is merged at once, while its products are in cache.
             products = rows @ points[tile].T
             _keep_smallest(products, norms[tile], tile.start, own[block], best, index)
         exact = np.empty_like(best)
+        # From the points as given: differences of centred points would be rounded twice.
         pair_squared_distances(searched[block], X, index, exact)
-        order = np.lexsort((index, exact))
+        order = np.lexsort((index, exact))  # by distance, then by index
         exact, index = np.take_along_axis(exact, order, 1), np.take_along_axis(index, order, 1)
         lost = _lost_in_rounding(squared_norms(rows), best[:, -1], exact[:, n_neighbors - 1])
         if lost.any():
@@ -121,6 +124,7 @@ def _lost_in_rounding(own_norms: np.ndarray, worst: np.ndarray, kth: np.ndarray)
     A doubt far below the distances themselves is only a tie.
     """
     eps = float(np.finfo(kth.dtype).eps)
+    # The lists leave out |x|^2, which the comparison with true distances needs.
     worst = own_norms + worst
     doubt = 64 * eps * (own_norms + np.abs(worst))
     return (kth > worst - doubt) & (doubt > np.sqrt(eps) * kth)
@@ -128,7 +132,10 @@ def _lost_in_rounding(own_norms: np.ndarray, worst: np.ndarray, kth: np.ndarray)
 
 @kernel
 def _insert(value: float, j: int, best: np.ndarray, best_index: np.ndarray) -> float:
-    """Put a candidate into a sorted list, after its equals; return the new worst value."""
+    """Put a candidate into a sorted list, after its equals; return the new worst value.
+
+    Candidates come in the order of their indices, so equals stay in that order.
+    """
     slot = best.shape[0] - 1
     while slot > 0 and best[slot - 1] > value:
         best[slot] = best[slot - 1]
@@ -155,6 +162,7 @@ def _keep_smallest(
     """
     size = best.shape[1]
     for i in range(products.shape[0]):
+        # Few values get past this bound once the lists are filled: the insertion is rare, and short.
         worst = best[i, size - 1]
         for t in range(products.shape[1]):
             value = norms[t] - 2 * products[i, t]

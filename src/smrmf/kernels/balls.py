@@ -40,21 +40,24 @@ class WeightedSum(NamedTuple):
 
 
 class RowConstraint(ABC):
-    """A set on which the rows of Z are projected, or a regulariser whose proximal map has the same form."""
+    """Solve ``argmin_C ||C - Y||_F`` over a set of row-sparse C, or the proximal problem of a regulariser."""
 
     @abstractmethod
     def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
-        """Project ``scale * Y``; ``warm`` is the answer to a nearby question."""
+        """Return the projection of ``scale * Y``; ``warm`` is the one of a nearby Y, where to start."""
 
 
 @dataclass(frozen=True)
 class L1InfBall(RowConstraint):
-    """``sum_i max_j |z_ij| <= radius``."""
+    """``sum_i max_j |z_ij| <= radius``, the norm for which tau counts exemplars (paper note 6)."""
 
     radius: float
 
     def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
         """Clip every group at its level."""
+        # Projecting scale * Y on this ball is scale times projecting Y on the ball of radius / scale. Caps
+        # are in the unit of Y, so those of another scale are converted; infinite ones (warm Y inside the
+        # ball) are harmless, as guesses are cut at the largest entries.
         guess = None if warm is None else warm.cap * (warm.scale / scale)
         levels = l1inf_levels(*Y, self.radius / scale, guess, pool)
         return Shrinkage(np.ones_like(levels), levels, scale)
@@ -62,7 +65,10 @@ class L1InfBall(RowConstraint):
 
 @dataclass(frozen=True)
 class L12Ball(RowConstraint):
-    """``sum_i ||z_i||_2 <= radius``; the radius must be at least sqrt(n) for columns that sum to one."""
+    """``sum_i ||z_i||_2 <= radius``; the radius must be at least ``sqrt(n)`` for columns that sum to one.
+
+    The rows of such a Z sum to n ones, so their lengths add up to at least ``sqrt(n)`` (paper note 6).
+    """
 
     radius: float
 
@@ -91,6 +97,7 @@ class L1InfRegularizer(RowConstraint):
     def shrinkage(self, Y: WeightedSum, scale: float, warm: Shrinkage | None, pool: Pool) -> Shrinkage:
         """Clip every group at its level."""
         guess = None if warm is None else warm.cap * (warm.scale / scale)
+        # The proximal map scales like the ball: a threshold t on scale * Y is t / scale on Y.
         levels = l1inf_penalty_levels(*Y, self.threshold / scale, guess, pool)
         return Shrinkage(np.ones_like(levels), levels, scale)
 
@@ -110,6 +117,7 @@ class L12Regularizer(RowConstraint):
 @kernel
 def _absolute_column_totals(P, Q, weight, totals, largest):
     """Add up ``|P + weight Q|`` by columns and find its column maxima."""
+    # Groups in the inner loop: rows are contiguous, and each group has its own place to add to.
     for r in range(P.shape[0]):
         for i in range(P.shape[1]):
             a = abs(P[r, i] + weight * Q[r, i])
@@ -127,9 +135,12 @@ def _column_tails(
     counts,  # OUT
 ):
     """Sum and count, by columns, the entries of ``|P + weight Q|`` that reach the level."""
+    # ">=": at the level of its largest entry a column counts that entry, and Newton has a slope. At level 0
+    # zeros are counted too, which only shortens the step from there.
     for r in range(P.shape[0]):
         for i in range(P.shape[1]):
             a = abs(P[r, i] + weight * Q[r, i])
+            # Selections instead of a branch, so that the loop over columns vectorises.
             reaches = a >= level[i]
             sums[i] += a if reaches else 0.0
             counts[i] += 1.0 if reaches else 0.0
@@ -156,7 +167,7 @@ def _gather_entries(P, Q, weight, values, columns):
 
 @kernel
 def _entry_tails(values, columns, level, sums, counts):
-    """Do what ``_column_tails`` does on collected entries."""
+    """Sum and count, by columns, the collected entries that reach the level, as ``_column_tails`` does."""
     for e in range(values.shape[0]):
         i = columns[e]
         if values[e] >= level[i]:
@@ -165,12 +176,19 @@ def _entry_tails(values, columns, level, sums, counts):
 
 
 def _summing_blocks(P):
-    """Cut rows into larger blocks than usual: a pass that reads every entry once leaves only sums behind."""
+    """Return blocks of four times the usual rows, for passes that leave only column sums behind.
+
+    Every block has its own sums, n numbers each, and few blocks keep the work of adding them small.
+    """
     return row_blocks(len(P), max(1, P.shape[1] // 4))
 
 
 def _sum_blocks(pass_over, P, Q, n_groups, pool):
-    """Run a column pass over row blocks and combine (sum, second) in the order of the blocks."""
+    """Run a column pass over row blocks; return its two column arrays for each, in the order of the blocks.
+
+    Threads share no array, and callers add the parts in this order: the sum is the same on any number of
+    threads.
+    """
 
     def pass_over_block(block):
         first, second = np.zeros(n_groups), np.zeros(n_groups)
@@ -193,7 +211,7 @@ def _totals(P, Q, weight, pool):
 class _Tails:
     """Sums and counts of the entries of each column of ``|P + weight Q|`` that reach its level.
 
-    Every step of Newton's method asks for them. Inside an iteration most entries are zero, and those
+    Every step of Newton's method asks for them. In most iterations nearly all entries are zero, and those
     that are not are collected once.
     """
 
@@ -201,6 +219,7 @@ class _Tails:
         self.P, self.Q, self.weight, self.pool = P, Q, weight, pool
         self.blocks = _summing_blocks(P)
         entries = pool.map(lambda b: _gather_block(P[b], Q[b], weight), self.blocks)
+        # One block that is too dense makes all blocks use the dense pass.
         self.entries = None if any(part is None for part in entries) else entries
 
     def __call__(self, level):
@@ -216,6 +235,8 @@ class _Tails:
             return sums, counts
 
         parts = self.pool.map(tails_of_block, range(len(self.blocks)))
+        # Where no entry reaches the level (a group of zeros, or a largest entry that was rounded to float32
+        # when collected), a count of 1 makes the quotient 0 instead of NaN.
         counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
         return np.sum([s for s, _ in parts], axis=0), counts
 
@@ -225,6 +246,7 @@ def _gather_block(P, Q, weight):
     room = int(SPARSE_SHARE * P.size) + 1
     values, columns = np.empty(room, P.dtype), np.empty(room, np.int32)
     count = _gather_entries(P, Q, weight, values, columns)
+    # Copies, because views would keep the unused room alive.
     return None if count < 0 else (values[:count].copy(), columns[:count].copy())
 
 
@@ -235,11 +257,15 @@ def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL
     clipping; lighter ones get level 0. Newton's method finds all levels at once.
     """
     totals, largest = _totals(P, Q, weight, pool)
+    # The dual norm of the maximum is the sum: a group of no more than the threshold becomes zero.
     live = totals > threshold
+    # Not above the largest entry: where no entry reaches its level, Newton's method starts again from 0.
     level = largest if warm is None else np.minimum(warm, largest)
     tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):
         sums, counts = tails(level)
+        # Newton's step for sum_j max(|y_j| - level, 0) = threshold. The left side is convex and falling, so
+        # from the first step on levels are at or below the solution and rise; 0 is a valid lower start.
         updated = np.where(live, np.clip((sums - threshold) / counts, 0.0, largest), 0.0)
         settled = np.allclose(updated, level, rtol=1e-13, atol=0.0)
         level = updated
@@ -258,6 +284,7 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     """
     n_groups = P.shape[1]
     totals, largest = _totals(P, Q, weight, pool)
+    # Inside the ball: infinite levels clip nothing.
     if largest.sum() <= radius:
         return np.full(n_groups, np.inf)
     level = largest.copy() if warm is None else np.minimum(warm, largest)
@@ -265,6 +292,8 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):
         sums, counts = tails(level)
+        # With the entries above each level fixed, level_i = (sums_i - theta) / counts_i, and the levels of
+        # the live groups sum to the radius: a linear equation in theta.
         theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
         alive = totals > theta
         # A group that becomes live again has no level yet and restarts from zero.
@@ -284,11 +313,13 @@ def _exact_sum(level, totals, radius):
     total = level.sum()
     if total > 0:
         return level * (radius / total)
+    # A radius below the rounding of the totals: in floating point theta is the largest of them.
     return np.where(np.arange(len(level)) == np.argmax(totals), radius, 0.0)
 
 
 def project_l1inf_ball(Y, radius, warm=None, pool: Pool = SERIAL):
     """Solve ``argmin_C ||C - Y||_F  s.t.  sum_i max_j |c_ij| <= radius`` with the rows of C as groups."""
+    # Groups are columns in the kernels, and a weight of 0 makes P + weight Q the matrix itself.
     columns = np.ascontiguousarray(Y.T)
     level = l1inf_levels(columns, columns, 0.0, radius, warm, pool)[:, None]
     return np.clip(Y, -level, level).astype(Y.dtype, copy=False)
@@ -296,7 +327,7 @@ def project_l1inf_ball(Y, radius, warm=None, pool: Pool = SERIAL):
 
 @kernel
 def _column_squares(P, Q, weight, squares, unused):
-    """Add up ``(P + weight Q)^2`` by columns."""
+    """Add up ``(P + weight Q)^2`` by columns, in double precision as ``squares`` is."""
     for r in range(P.shape[0]):
         for i in range(P.shape[1]):
             squares[i] += (P[r, i] + weight * Q[r, i]) ** 2
@@ -313,7 +344,7 @@ def _column_norms(P, Q, weight, pool):
 
 
 def _length_factors(kept, norms):
-    """Return what shortens columns to the kept lengths."""
+    """Return the factors that shorten columns to the kept lengths; 0 for columns of zeros."""
     return np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
 
 
@@ -328,6 +359,8 @@ def l12_factors(P, Q, weight, radius, pool: Pool = SERIAL):
     norms = _column_norms(P, Q, weight, pool)
     if norms.sum() <= radius:
         return np.ones_like(norms)
+    # A projection on the ball keeps directions, and its lengths are the projection of the lengths. These are
+    # non-negative and sum to more than the radius, so their ball is the simplex.
     return _length_factors(project_simplex(norms[None, :], radius)[0], norms)
 
 

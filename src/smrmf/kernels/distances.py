@@ -27,6 +27,7 @@ class LatentPoints(NamedTuple):
     @classmethod
     def from_widths(cls, G, H, widths):
         """Measure all points, given their latent bandwidths."""
+        # neighbor_bandwidth keeps squared widths above zero: decays are finite, and 0 * decay is not NaN.
         return cls(squared_norms(G), squared_norms(H), -0.5 / widths**2)
 
     def part(self, rows):
@@ -50,6 +51,7 @@ def squared_distances(X, Y, x_norms=None, y_norms=None, out=None):
     out *= -2
     out += x_norms[:, None]
     out += y_norms[None, :]
+    # Rounding may leave a small negative number for points that nearly coincide.
     return np.maximum(out, 0, out=out)
 
 
@@ -68,6 +70,7 @@ def pair_squared_distances(X, Y, neighbors, out):
 
 def over_bandwidth(squared, bandwidth, out=None):
     """Return the exponent ``-d^2 / (2 sigma^2)``; minus infinity where a bandwidth has vanished."""
+    # An overflow to minus infinity is right: the kernel is then 0. A duplicate gives 0 / width, hence 1.
     with np.errstate(over="ignore"):
         return np.divide(squared, -2 * bandwidth**2, out=out)
 
@@ -81,7 +84,11 @@ def refine_small(
     norms,  # IN
     share,  # IN
 ):
-    """Recompute the squared distances that the product form has mostly lost, as sums of differences."""
+    """Recompute the squared distances that the product form has mostly lost, as sums of differences.
+
+    The product form has an error of about ``eps (|x|^2 + |y|^2)``, so distances of at least ``share`` of
+    these norms have a relative error of at most about ``eps / share``; only smaller ones are recomputed.
+    """
     for i in range(block.shape[0]):
         for j in range(block.shape[1]):
             if block[i, j] < share * (row_norms[i] + norms[j]):
@@ -93,7 +100,7 @@ def refine_small(
 
 
 def adaptive_gaussian(squared, bandwidth):
-    """Evaluate (4.9), ``K_ij = exp(-d_ij^2 / (2 sigma_i^2))``: row i has its own bandwidth."""
+    """Evaluate (4.9), ``K_ij = exp(-d_ij^2 / (2 sigma_i^2))``; K is not symmetric (paper note 33)."""
     return np.exp(over_bandwidth(squared, bandwidth[:, None]))
 
 
@@ -102,6 +109,8 @@ def symmetric_kernel_dissimilarity(squared, row_bandwidth, column_bandwidth):
 
     Values lie in [-1, 0]; a point and itself, or its duplicate, have -1.
     """
+    # d_ij = d_ji, so K_ji only needs the bandwidth of the column. It comes first, because K_ij overwrites the
+    # distances.
     transposed = over_bandwidth(squared, column_bandwidth[None, :])
     np.exp(transposed, out=transposed)
     np.exp(over_bandwidth(squared, row_bandwidth[:, None], out=squared), out=squared)
@@ -115,7 +124,7 @@ def neighbor_bandwidth(kth_squared, bandwidth):
 
     ``"distance"`` is the main text's rule and does not depend on the scale of the data,
     ``"squared-distance"`` the supplement's for real data of unit norm (paper note 29). Duplicates may
-    have no distance at all: the smallest positive number keeps the kernel finite.
+    have distance zero: a tiny positive bandwidth keeps the kernel finite.
     """
     width = kth_squared if bandwidth == "squared-distance" else np.sqrt(kth_squared)
     # The kernel squares the bandwidth, so its square must not vanish either.
@@ -123,7 +132,7 @@ def neighbor_bandwidth(kth_squared, bandwidth):
 
 
 def latent_kth_squared(G, H, k, pool: Pool = SERIAL):
-    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j`` with j != i."""
+    """Find, for every ``g_i``, the squared distance to its k-th nearest ``h_j``, j != i (paper note 31)."""
     g_norms, h_norms = squared_norms(G), squared_norms(H)
 
     def search_block(block):
@@ -147,7 +156,8 @@ def latent_squared_lists(
     H,  # IN
     out,  # OUT
 ):
-    """Compute ``||g_i - h_j||^2`` for the candidates i of each column j (paper note 16)."""
+    """Compute ``||g_i - h_j||^2`` of (4.8) for the candidates i of each column j (paper note 16)."""
+    # indptr is cut for a block of columns, but its places count in the lists of all of them: out is whole.
     for row in range(indptr.shape[0] - 1):
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):
@@ -168,7 +178,10 @@ def latent_roughness_lists(
     H,  # IN
     out,  # OUT
 ):
-    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j (paper note 52)."""
+    """Compute ``(g_i - g_j)'(h_i - h_j) / 2`` for the candidates i of each column j.
+
+    The exact coefficient of z_ij in ``tr(G' L_Z H)`` (paper note 4), used by AMRMF (paper note 52).
+    """
     for row in range(indptr.shape[0] - 1):
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):
@@ -196,6 +209,7 @@ def gather_roughness_lists(
         j = first + row
         for p in range(indptr[row], indptr[row + 1]):
             i = indices[p]
+            # (g_i - g_j)'(h_i - h_j), expanded.
             out[p] = 0.5 * (own[i] + own[j] - cross[row, i])
 
 
@@ -205,6 +219,8 @@ def kernel_entry(forward, backward, decay, other_decay):
 
     A decay is ``-1 / (2 gamma^2)``; exponents below -40 count as minus infinity.
     """
+    # Most pairs are far apart, and exp(-40) = 4e-18 is less than the rounding of an entry of size one: the
+    # test saves their exponentials. Squared distances from the product form may be slightly negative.
     similar = 0.0
     here = max(forward, 0.0) * decay
     there = max(backward, 0.0) * other_decay
@@ -232,6 +248,7 @@ def latent_kernel_lists(
             i = indices[p]
             forward = 0.0
             backward = 0.0
+            # K^hg_ij and K^hg_ji of (4.9): G and H differ until the end, so both distances are needed.
             for q in range(G.shape[1]):
                 forward += (G[i, q] - H[j, q]) ** 2
                 backward += (G[j, q] - H[i, q]) ** 2
@@ -275,7 +292,7 @@ def latent_kernel_tile(
     """Compute ``weight`` times the latent part of (4.10) for a tile of all pairs.
 
     ``P`` and ``Q`` hold the inner products ``g_i'h_j`` and ``g_j'h_i`` of the points i of the tile's rows and
-    j of its columns, both :class:`LatentPoints`.
+    j of its columns, both :class:`LatentPoints`. ``Q`` is transposed: its rows are the points j.
     """
     for i in range(P.shape[0]):
         for j in range(P.shape[1]):

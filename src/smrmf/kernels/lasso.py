@@ -13,10 +13,10 @@ import numpy as np
 
 from smrmf._numba import kernel
 
-# A row whose squared distance from the span of others in the support is less counts as dependent on
-# them. Its pivot is raised to this, well above the rounding of what other pivots of this size divide.
+# A row counts as dependent on others in the support if its squared distance from their span is less. Its
+# pivot is raised to this: a smaller divisor would enlarge rounding beyond use.
 LEAST_PIVOT = 1e-6
-# Along a dependence the cost falls on and on: go as far as this many Newton steps.
+# Along a dependence the cost has almost no curvature: a step is at most this many Newton steps long.
 LONGEST_STEP = 1e8
 # In units of the fidelity, costs closer than this cannot be told apart.
 ROUNDING = 2e-16
@@ -45,6 +45,7 @@ def residual_products(gram, products, size, c, q):
         q[i] = products[i]
     for i in range(size):
         share = c[i]
+        # Most coefficients are zero, and the Gram matrix is symmetric: contiguous rows stand for columns.
         if share != 0:
             for j in range(size):
                 q[j] -= share * gram[i, j]
@@ -55,7 +56,8 @@ def lasso_bounds(products, size, fidelity, c, q):
     """Bound the least cost: from above by the cost of c, from below by its residual.
 
     Shrunk until ``|e u'| <= 1`` for all rows e, the residual becomes a feasible u of the dual problem
-    ``max x u' - ||u||^2 / (2 lam)``. And nothing is cheaper than a row that is among E itself.
+    ``max x u' - ||u||^2 / (2 lam)``. The row x itself is feasible too, as all rows have length one, and gives
+    the bound ``1 - 1 / (2 lam)``, the cost of a row that is among E.
     """
     length = 0.0
     explained = 0.0
@@ -66,9 +68,12 @@ def lasso_bounds(products, size, fidelity, c, q):
         explained += products[i] * c[i]
         left += q[i] * c[i]
         largest = max(largest, abs(q[i]))
+    # With r = x - c E and |x| = 1: x r' = 1 - explained, and |r|^2 = x r' - c q'. Both cancel where x is well
+    # explained, so they are exact to about eps, and costs to fidelity times that (ROUNDING).
     along = max(1 - explained, 0.0)
     squared = max(1 - explained - left, 0.0)
     scale = 1 / (fidelity * largest)
+    # u = scale * fidelity * r. The dual value is largest at along / squared, if that is feasible.
     if scale * squared > along:
         scale = along / squared
     lower = scale * fidelity * (along - 0.5 * scale * squared)
@@ -96,6 +101,8 @@ def add_to_support(
                 best = i
         if best < 0:
             break
+        # The exact minimiser in this coefficient alone, as the row has length one. A row of which |q| is at
+        # most the threshold has the optimal coefficient 0.
         change = q[best] - threshold * np.sign(q[best])
         for j in range(size):
             q[j] -= change * gram[best, j]
@@ -120,6 +127,7 @@ def factorise(gram, support, known, count, factor):
         pivot = gram[i, i]
         for e in range(r):
             pivot -= row[e] * row[e]
+        # The pivot is the squared distance of the row from the span of those before it.
         row[r] = np.sqrt(max(pivot, LEAST_PIVOT))
 
 
@@ -127,12 +135,15 @@ def factorise(gram, support, known, count, factor):
 def drop_from_support(support, place, count, factor, rotations):
     """Take one row out of a support; rotations of columns keep its Cholesky factor triangular."""
     cosine, sine = rotations
+    # Without row "place", each row below has one entry beyond the diagonal. A rotation of two columns moves
+    # it into the diagonal and keeps L L': O(count^2), where a new factor takes O(count^3).
     for r in range(place, count - 1):
         support[r] = support[r + 1]
         row = factor[r]
         below = factor[r + 1]
         for e in range(place):
             row[e] = below[e]
+        # The rotations found by the rows above; "carried" is the turned entry of the next column.
         carried = below[place]
         for e in range(place, r):
             row[e] = cosine[e] * carried + sine[e] * below[e + 1]
@@ -152,7 +163,12 @@ def newton_direction(
     q,  # IN
     direction,  # OUT
 ):
-    """Point from c to where its cost, with the signs as they are, is least on the support."""
+    """Find the direction from c to the least cost on the support, with the signs as they are.
+
+    It solves ``gram_SS direction = q_S - sign(c_S) / lam``, the condition that the gradient vanishes.
+    """
+    # Substitution with L, then with L'. The second goes by rows of L, which are contiguous, instead of by
+    # columns: each finished entry is taken out of all that are still open.
     for e in range(count):
         i = support[e]
         value = q[i] - threshold * np.sign(c[i])
@@ -181,6 +197,7 @@ def line_search(
     shift,  # OUT
 ):
     """Go along a direction to where the cost is least, or until a coefficient vanishes."""
+    # shift = direction E E', how q changes: all later sums need no product with the rows themselves.
     for j in range(size):
         shift[j] = 0.0
     for e in range(count):
@@ -198,6 +215,8 @@ def line_search(
     # One, but for raised pivots, which make the direction too short.
     step = slope / max(curvature, slope / LONGEST_STEP)
     vanishing = -1
+    # Beyond a change of sign the cost is another quadratic. Steps only get shorter here, so the last
+    # coefficient found is the first to vanish.
     for e in range(count):
         here = c[support[e]]
         if here * (here + step * direction[e]) <= 0:
@@ -225,11 +244,14 @@ def minimize_on_support(
     """Minimise the cost on a support, without what vanishes; return the size of the support left."""
     q, shift, direction, rotations, support, factor = work
     before = -1
+    # Raised pivots aside, a full step ends at the minimum on the support; one that is cut short loses a row
+    # and is followed by another.
     while count != before and count > 0:
         before = count
         factorise(gram, support, known, count, factor)
         newton_direction(support, count, factor, threshold, c, q, direction)
         line_search(gram, size, threshold, support, count, direction, c, q, shift)
+        # From the end: what is dropped moves only places that have been visited.
         for e in range(before - 1, -1, -1):
             if c[support[e]] == 0:
                 drop_from_support(support, e, count, factor, rotations)
@@ -299,6 +321,7 @@ def find_costliest(
     solved = 0
     for j in rows:
         reach = bar * (1 - tol)  # costs this close are ties, which the caller settles
+        # Bounds fall along the rows: none of the rest can reach it either.
         if upper[j] < reach:
             break
         upper[j], _ = solve_lasso(gram, products[j], size, fidelity, tol, reach, coefficients[j], work)

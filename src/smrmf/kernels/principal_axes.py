@@ -38,6 +38,8 @@ def gram(X, pool):
         return (X @ X.T).toarray()
     out = np.empty((len(X), len(X)))
 
+    # A block writes its rows up to its own diagonal and mirrors them into columns of earlier rows, which
+    # their blocks leave alone: threads never write the same entry.
     def fill_block(block):
         out[block, : block.stop] = X[block] @ X[: block.stop].T
         out[: block.start, block] = out[block, : block.start].T
@@ -54,19 +56,23 @@ def eigenpairs(G, size):
     eigenvalues below zero.
     """
     values, vectors = scipy.linalg.eigh(G, driver="evd", overwrite_a=True, check_finite=False)
+    # Exact eigenvalues are not negative, so a negative one shows the size of the errors.
     rounding = max(values[-1], 0) * size * np.finfo(values.dtype).eps
     positive = np.flatnonzero(values > max(rounding, -10 * values[0]))[::-1]
     return values[positive], np.ascontiguousarray(vectors[:, positive]), values[0]
 
 
 def principal_axes(unit, lengths, pool):
-    """Diagonalise the table ``diag(lengths) @ unit`` through the smaller of its two Gram matrices."""
+    """Return the axes of the table ``diag(lengths) @ unit``, from the smaller of its two Gram matrices."""
     n, m = unit.shape
     if n <= m:
         cosines = gram(unit, pool)
+        # The product is a new array, which eigenpairs may overwrite; the cosines are returned.
         energies, vectors, _ = eigenpairs(cosines * np.outer(lengths, lengths), m)
+        # Axis a is v_a = table' u_a / sqrt(energy_a), so unit v_a = cosines (lengths u_a) / sqrt(energy_a).
         vectors *= lengths[:, None]
         return Axes(cosines, vectors / np.sqrt(energies), energies)
     table = sp.diags_array(lengths) @ unit if sp.issparse(unit) else unit * lengths[:, None]
+    # Here table' table has the axes themselves as eigenvectors.
     energies, vectors, _ = eigenpairs(gram(table.T, pool), n)
     return Axes(unit, vectors, energies)

@@ -8,7 +8,8 @@ import scipy.linalg
 from smrmf._numba import kernel
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
 
-# The Gram route squares the condition number; beyond this the thin SVD takes over.
+# Least ratio of the extreme eigenvalues of N'N at which its square root is taken: the smallest eigenvalue
+# then has a relative error of at most some 1e4 eps. Below it the thin SVD takes over.
 SAFE_GRAM_RATIO = 1e-4
 # A step of the projection P improves on the last one and need not be exact.
 MAX_PROJECTION_STEPS = 10
@@ -38,22 +39,29 @@ def shrink_residual_rows(
     ``E = shrink(B, 1/mu)`` with ``B = X - GF + Lambda_1/mu``. ``Y`` may be the array of ``GF``.
     """
     for i in range(X.shape[0]):
-        total = 0.0
+        total = 0.0  # a double, also for float32 rows
+        # E holds the row of B between the two passes. The first pass has read all of this row of GF when the
+        # second begins, which is why Y may take its place.
         for f in range(X.shape[1]):
             b = X[i, f] - GF[i, f] + multiplier[i, f] / mu
             E[i, f] = b
             total += b * b
         norm = np.sqrt(total)
+        # Compared as a product: a row of zeros never becomes a divisor.
         factor = 1.0 - 1.0 / (mu * norm) if mu * norm > 1.0 else 0.0
         for f in range(X.shape[1]):
             e = factor * E[i, f]
             E[i, f] = e
+            # Given E, the first quadratic term is mu/2 ||Y - GF||^2, which lines 10 and 12 minimise.
             Y[i, f] = X[i, f] - e + multiplier[i, f] / mu
 
 
 @kernel
 def ascend_multiplier_rows(X, GF, E, multiplier, mu):
-    """Do ``Lambda_1 += mu (X - GF - E)`` on a block; return its loss and squared infeasibility."""
+    """Do ``Lambda_1 += mu (X - GF - E)`` (line 16) on a block; return its loss and squared infeasibility.
+
+    The loss is ``||X - GF||_{2,1}``, not that of E: the objective has no split variables (paper note 10).
+    """
     loss = 0.0
     infeasible = 0.0
     for i in range(X.shape[0]):
@@ -72,11 +80,12 @@ def ascend_multiplier_rows(X, GF, E, multiplier, mu):
 
 def least_squares_basis(G, Y, pool: Pool):
     """Solve ``min_F ||Y - G F||_F``, line 10: ``F = (G'G)^-1 G' Y``, the inverse a pseudo-inverse."""
-    # Blocks of many more rows than clusters: each leaves a product of c rows behind.
+    # Blocks have at least 8 c rows, and each leaves c rows behind: at most an eighth of its size.
     width = max(1, min(Y.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
     parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(len(Y), width))
     products = np.sum([p for p, _ in parts], axis=0)
     gram = np.sum([g for _, g in parts], axis=0)
+    # G is orthonormal after its first update; the start need not be, and may lack rank (paper note 13).
     return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
 
 
@@ -90,6 +99,7 @@ def procrustes(N, gram=None):
     gram = (N.T.astype(np.float64) @ N.astype(np.float64)) if gram is None else gram
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     if values[0] > SAFE_GRAM_RATIO * values[-1]:
+        # N (N'N)^(-1/2), with a c x c matrix as the only inverse.
         return N @ ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
     left, _, right = scipy.linalg.svd(N, full_matrices=False, check_finite=False)
     return left @ right
@@ -98,7 +108,9 @@ def procrustes(N, gram=None):
 def descend_on_stiefel(A, B, P, pool):
     """Lower ``tr(P'AP) - 2 tr(P'B)`` over orthonormal P, from P, by generalised power iteration.
 
-    ``P <- polar((eta I - A) P + B)`` cannot raise it while eta is at least the largest eigenvalue of A.
+    ``P <- polar((eta I - A) P + B)`` cannot raise it while eta is at least the largest eigenvalue of A:
+    ``tr(P'AP)`` is a constant less the convex ``tr(P'(eta I - A)P)``, which lies above its tangent at the
+    last P, and the polar factor maximises that tangent together with ``2 tr(P'B)``.
     """
     eta = largest_eigenvalue_bound(A)
     AP = pool.matmul(A, P)
@@ -114,7 +126,9 @@ def descend_on_stiefel(A, B, P, pool):
 
 
 def largest_eigenvalue_bound(A):
-    """Bound the largest eigenvalue of a positive semi-definite matrix from above, closely."""
+    """Return a close upper bound of the largest eigenvalue of a positive semi-definite matrix."""
     m = len(A)
+    # The computed eigenvalue may be too small by rounding, of the order of m eps, and an eta below the true
+    # one could raise the objective.
     largest = scipy.linalg.eigh(A, eigvals_only=True, subset_by_index=[m - 1, m - 1], check_finite=False)
     return float(largest[0]) * (1 + m * float(np.finfo(A.dtype).eps))

@@ -29,7 +29,12 @@ def z_target_rows(
     beta,  # IN
     mu,  # IN
 ):
-    """Put what (4.12) projects, without its latent term, into Z: ``C - (Lambda_3 + beta D) / mu``."""
+    """Put what (4.12) projects, without its latent term, into Z: ``C - (Lambda_3 + beta D) / mu``.
+
+    The caller adds ``-(lambda / mu) D_hg``, the other part of ``-(beta / mu) D-hat``, and projects the rows.
+    """
+    # The old Z is not read: (4.12) depends on C and its multiplier only (paper note 12). D is symmetric, so
+    # it needs no transposing.
     for j in range(D.shape[0]):
         for i in range(D.shape[1]):
             Z[j, i] = C[j, i] - (multiplier[j, i] + beta * D[j, i]) / mu
@@ -51,6 +56,7 @@ def c_rows(
     gap = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
+            # Column passes over the same sum have found the shrinkage; entries are independent given it.
             c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
             change = max(change, abs(c - C[j, i]))
             gap = max(gap, abs(Z[j, i] - c))
@@ -68,7 +74,7 @@ def relaxed_z_rows(
     mu,  # IN
     relaxation,  # IN
 ):
-    """Do ``Z = P_simplex(C - (Lambda + D) / mu)`` of DS3, and step ``relaxation`` times as far from C."""
+    """Do ``Z = P_simplex(C - (Lambda + D) / mu)`` of DS3, and go ``relaxation`` times as far from C."""
     n = D.shape[1]
     row = np.empty(n, D.dtype)
     active = np.empty(n, D.dtype)
@@ -77,6 +83,7 @@ def relaxed_z_rows(
             row[i] = C[j, i] - (multiplier[j, i] + D[j, i]) / mu
         project_in_place(row, 1.0, active)
         for i in range(n):
+            # With a relaxation above 1 this may leave the simplex; in the limit Z = C and it does not.
             Z[j, i] = relaxation * row[i] + (1.0 - relaxation) * C[j, i]
 
 
@@ -94,12 +101,16 @@ def extrapolated_z_rows(
 
     C-hat is the multiplier shrunk by ``hat``, plus an ``offset`` for every group.
     """
+    # Line 3 of Algorithm 2, with the multiplier as Lambda-hat: the minimiser on the simplex of
+    # <D + Lambda-hat, Z> + delta/2 ||Z||^2 + mu/2 ||Z - C-hat||^2, by completing the square.
     n = D.shape[1]
     row = np.empty(n, D.dtype)
     active = np.empty(n, D.dtype)
     change = 0.0
     for j in range(D.shape[0]):
         for i in range(n):
+            # P_ball(Lambda-hat / delta), with 1/delta as the scale of hat (paper note 20): recomputed where
+            # needed, which saves an n x n array. Only the first C-hat has an offset (paper note 22).
             c_hat = shrunk_entry(multiplier[j, i], hat, i) + offset[i]
             row[i] = (mu * c_hat - multiplier[j, i] - D[j, i]) / (mu + delta)
         project_in_place(row, 1.0, active)
@@ -118,12 +129,17 @@ def residual_rows(
     shrinkage,  # IN
     mu,  # IN
 ):
-    """Measure ``||Z - C||^2 + ||C - C-hat||^2`` for the next C of A2DM2, and the largest entry of Z - C."""
+    """Measure ``||Z - C||^2 + ||C - C-hat||^2`` for the next C of A2DM2, and the largest entry of Z - C.
+
+    mu times the sum of squares is the combined residual that decides on a restart (paper note 21).
+    """
+    # Nothing is written: the caller may reject this C and restart the momentum.
     squares = 0.0
     gap = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             c_hat = shrunk_entry(multiplier[j, i], hat, i) + offset[i]
+            # Line 4 of Algorithm 2, P_ball((mu Z + Lambda-hat) / (mu + delta)), scale mu / (mu + delta).
             c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
             squares += (Z[j, i] - c) ** 2 + (c - c_hat) ** 2
             gap = max(gap, abs(Z[j, i] - c))
@@ -139,11 +155,15 @@ def accept_rows(
     mu,  # IN
     momentum,  # IN
 ):
-    """Store ``Lambda = Lambda-hat + mu (Z - C)`` of A2DM2 in ``last``, and extrapolate Lambda-hat."""
+    """Store ``Lambda = Lambda-hat + mu (Z - C)`` of A2DM2 in ``last``, and extrapolate Lambda-hat.
+
+    Lines 5 and 7 of Algorithm 2; ``momentum`` is ``(a_t - 1) / a_(t+1)``.
+    """
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
             ascended = multiplier[j, i] + mu * (Z[j, i] - c)
+            # last still holds Lambda of the iteration before; it is replaced after this.
             multiplier[j, i] = ascended + momentum * (ascended - last[j, i])
             last[j, i] = ascended
 

@@ -24,6 +24,7 @@ def unit_rows(X):
     """
     if sp.issparse(X):
         unit = sp.csr_array(X, dtype=np.float64)
+        # Entries stored twice would be squared one by one.
         unit.sum_duplicates()
         row = np.repeat(np.arange(unit.shape[0]), np.diff(unit.indptr))
         peak = np.zeros(unit.shape[0])
@@ -32,16 +33,18 @@ def unit_rows(X):
         norm = np.sqrt(np.bincount(row, unit.data**2, minlength=len(peak)))
         unit.data /= np.where(norm > 0, norm, 1)[row]
     else:
+        # By the largest entry first: the norm then lies between 1 and sqrt(m), whatever the unit of the data.
         unit = X.astype(np.float64)
         peak = np.maximum(unit.max(axis=1), -unit.min(axis=1))
         unit /= np.where(peak > 0, peak, 1)[:, None]
         norm = np.sqrt(squared_norms(unit))
         unit /= np.where(norm > 0, norm, 1)[:, None]
+    # peak * norm could overflow; lengths count relative to each other only.
     return unit, divide_by_largest(peak) * norm
 
 
 def divide_by_largest(lengths):
-    """Divide by the largest, if there is one."""
+    """Return the lengths divided by the largest; zeros stay as they are."""
     return lengths / (lengths.max() or 1.0)
 
 

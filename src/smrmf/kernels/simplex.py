@@ -32,6 +32,8 @@ def simplex_threshold(y, radius, active):
     Starting there leaves out almost everything at once. ``active`` is a work array as long as ``y``.
     """
     bound = -radius
+    # At theta the largest entry, 0, contributes -theta, at most the radius. A part of the entries needs a
+    # lower theta to reach the radius than all of them, so the theta of a sample is a lower bound as well.
     for stride in (SAMPLE_STRIDE, 1):
         if stride > 1 and y.shape[0] < LONG_COLUMN:
             continue
@@ -54,11 +56,13 @@ def _threshold_of_active(active, n_active, radius):
         total = 0.0
         for a in range(n_active):
             total += active[a]
+        # At most the true theta, as some of these entries may lie below it: those below this one can go.
         theta = (total - radius) / n_active
         kept = 0
         for a in range(n_active):
             active[kept] = active[a]
             kept += active[a] > theta
+        # kept is 0 only where a tiny radius is lost in rounding.
         if kept == n_active or kept == 0:
             return theta
         n_active = kept
@@ -70,7 +74,8 @@ def project_in_place(row, radius, active):
     largest = row[0]
     for i in range(1, row.shape[0]):
         largest = max(largest, row[i])
-    # Stored in between: reordered sums would lose a unit radius beside 1e16.
+    # Stored in between: the compiler may reorder (row - largest) - theta (_numba.FASTMATH), and
+    # largest + theta would lose a unit radius beside 1e16.
     for i in range(row.shape[0]):
         row[i] -= largest
     theta = simplex_threshold(row, radius, active)
@@ -88,7 +93,7 @@ def project_rows_in_place(Y, radius):
 
 def project_simplex(Y, radius=1.0, pool: Pool = SERIAL):
     """Solve ``argmin_C ||C - Y||_F`` with every row of C non-negative and summing to ``radius``."""
-    out = Y.copy()
+    out = Y.copy()  # the projection is in place
     pool.over_rows(project_rows_in_place, (out,), float(radius))
     return out
 
@@ -105,7 +110,9 @@ def neighbor_smoothness(sorted_dissimilarity, n_neighbors):
     if sorted_dissimilarity.shape[1] > k:
         following = sorted_dissimilarity[:, k]
     else:
+        # As far beyond the last as the last is beyond the first, and one unit where these are equal.
         following = 2 * nearest[:, -1] - nearest[:, 0] + (nearest[:, -1] == nearest[:, 0])
+    # Differences first: k d_(k+1) less the sum would cancel where distances are nearly equal.
     delta = (following[:, None] - nearest).sum(axis=1)
     limits = np.finfo(delta.dtype)
     # Slightly less than the exact value: rounding must not give the (k+1)-th a positive share.
@@ -140,11 +147,14 @@ def solve_columns(
         size = indptr[j + 1] - start
         smooth = delta[j]
         smallest = _smallest(dissimilarity[start : start + size])
+        # All of a list is read here before z is written, so z may be the array of the dissimilarities. A tiny
+        # delta makes quotients overflow to minus infinity, which no threshold reaches.
         for q in range(size):
             shifted[q] = (smallest - dissimilarity[start + q]) / smooth
         theta = simplex_threshold(shifted[:size], 1.0, active)
         for q in range(size):
             z[start + q] = max(shifted[q] - theta, 0.0)
+        # nu in the unit of d: z_q = (nu - d_q) / delta where positive.
         level[j] = smallest - smooth * theta
         certified += level[j] <= bound_outside[j]
     return certified
@@ -153,6 +163,7 @@ def solve_columns(
 @kernel
 def _smallest(values):
     """Return the smallest entry, by four independent chains (benchmarks/kernels.py, "solve_columns")."""
+    # Each minimum has to wait for the one before it in its chain.
     a = b = c = d = values[0]
     for q in range(0, values.shape[0] - 3, 4):
         a = min(a, values[q])
@@ -195,10 +206,11 @@ def solve_column(dissimilarity, delta):
 
 @kernel
 def solve_weighted_row(u, d, own, s, excess):
-    """Solve one row; entry ``own`` gets nothing. ``excess`` is a work array as long as the row.
+    """Solve ``min_s 1/2 sum_j u_j s_j^2 + sum_j d_j s_j`` on the simplex, where entry ``own`` gets nothing.
 
     Starting with all entries, the level can only be too high, and each step drops those it does not
-    reach: Newton's method on a convex function, which ends after finitely many steps.
+    reach: Newton's method on a convex function, which ends after finitely many steps. ``excess`` is a work
+    array as long as the row.
     """
     n = u.shape[0]
     mean = 0.0
@@ -209,9 +221,11 @@ def solve_weighted_row(u, d, own, s, excess):
             least = min(least, d[j])
     if mean == 0.0:
         mean = 1.0
-    # In units of the mean weight, above the smallest d: large d and small u keep their digits.
+    # A common shift of d, or a common factor of u and d, does not change s. In units of the mean weight,
+    # above the smallest d, large d and small u keep their digits.
     for j in range(n):
         excess[j] = (d[j] - least) / mean
+    # Not below the first eta, infinity too, so this entry is never active.
     excess[own] = np.inf
     eta = np.inf
     n_active = -1
@@ -221,10 +235,12 @@ def solve_weighted_row(u, d, own, s, excess):
         active = 0
         for j in range(n):
             if excess[j] < eta:
+                # The level at which the active shares sum to one: sum (eta - excess_j) / u_j = 1.
                 weight = 1.0 / max(u[j] / mean, SMALLEST_WEIGHT_SHARE)
                 slope += weight
                 offset += excess[j] * weight
                 active += 1
+        # eta only falls and the active set only shrinks: an equal count is an equal set.
         if active == n_active:
             break
         n_active = active
