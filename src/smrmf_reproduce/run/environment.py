@@ -20,6 +20,7 @@ def versions() -> dict[str, str]:
 @cache
 def machine() -> dict[str, Any]:
     """Describe the machine, without its name."""
+    # No host name: records are published with the page.
     found: dict[str, Any] = {"system": platform.system(), "cpu": _processor(), "cores": os.cpu_count()}
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -29,6 +30,7 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
+        # platform.processor() is empty or only the architecture on many Linux systems.
         with open("/proc/cpuinfo") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
         return names[0]
@@ -39,6 +41,7 @@ def _processor() -> str:
 def forget_peak_memory() -> None:
     """Let the peak start anew, where the system allows it (Linux)."""
     try:
+        # 5 resets VmHWM, the peak. Without it the largest run of a process would be the peak of all after it.
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
     except OSError:
