@@ -1,4 +1,4 @@
-"""Is hand-tuning worth it? Time every hand-tuned kernel against its plain form, in one run.
+"""Time every hand-tuned kernel against its plain form, to see whether the tuning is worth its code.
 
 Run ``python benchmarks/kernels.py`` on an otherwise idle machine: it takes less than two minutes and needs
 no data. A line gives the best time of each form over repetitions that take turns, their ratio (above 1 the
@@ -60,7 +60,7 @@ def print_heading(title: str) -> None:
 
 
 def print_ratio(title: str, tuned: Form, plain: Form, repeats: int = 9) -> None:
-    """Print one line; both forms return their answer, maybe in the same array."""
+    """Print the times of two forms, their ratio and whether they agree; both may return the same array."""
     # A copy, because the plain form may write its answer into the same array.
     answer = np.array(tuned())
     same = "same answer" if np.allclose(answer, plain(), rtol=1e-9, atol=1e-9) else "ANOTHER ANSWER"
@@ -140,7 +140,7 @@ def collected_tails(P: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
 
 
 def dense_tails(P: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
-    """Return the same by passes over all entries, whether they are zero or not."""
+    """Return what :func:`collected_tails` does, by passes over all entries, zeros included."""
     answer = np.zeros((len(levels), 2, P.shape[1]))
     for level, (sums, counts) in zip(levels, answer, strict=True):
         for block in row_blocks(len(P), max(1, P.shape[1] // 4)):

@@ -19,7 +19,7 @@ compiled = njit(nogil=True, fastmath=FASTMATH)
 
 @compiled
 def smallest_in_one_chain(values):
-    """Return the smallest entry: each step waits for the one before."""
+    """Return the smallest entry by one chain of comparisons, each of which waits for the one before."""
     smallest = values[0]
     for q in range(1, values.shape[0]):
         smallest = min(smallest, values[q])
@@ -68,7 +68,7 @@ def keep_by_branch(source, stride, bound, target):
 
 @compiled
 def keep_by_storing(source, stride, bound, target):
-    """Do the same without a branch: store every entry, and count those that may stay."""
+    """Return what :func:`keep_by_branch` does, without a branch: store every entry, count those that stay."""
     kept = 0
     for i in range(0, source.shape[0], stride):
         target[kept] = source[i]

@@ -1,4 +1,4 @@
-"""How fast is it? Every figure is a ratio to a peer, measured in the same process.
+"""Time the library against peers: every figure is a ratio, measured in one process.
 
 Run ``python benchmarks/speed.py`` on an otherwise idle machine. All code is warm (compiled and run once)
 before it is timed; times are medians over repetitions that alternate with their peer. Seconds of all methods

@@ -14,7 +14,7 @@ Work = Callable[[], Any]
 
 
 def argument_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser that knows ``--data``; None there means what it means to ``smrmf.datasets.load``."""
+    """Return a parser with the option ``--data``, the ``data_home`` of ``smrmf.datasets.load``."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument(
         "--data",

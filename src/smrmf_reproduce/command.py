@@ -28,7 +28,7 @@ from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
 
 @dataclass(frozen=True)
 class Request:
-    """What of the plan to do, and where."""
+    """Which part of the plan to run, and where to keep the results."""
 
     methods: Sequence[str] = ()
     data: Sequence[str] = ()

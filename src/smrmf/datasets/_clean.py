@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 def clean(X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """Make features comparable and rows directions: what the paper does to every table first.
+    """Make features comparable and rows unit vectors: the paper's preparation of every table.
 
     In this order: features that do not vary are dropped; of equal rows the first is kept; every feature
     is shifted and scaled to [0, 1]; every row is divided by its Euclidean length. A row that is zero after

@@ -1,4 +1,4 @@
-"""From single runs to the figures of a table: best over a grid, mean over seeds, and what failed."""
+"""The figures of a table from single runs: best over a grid, mean over seeds, and what failed."""
 
 from __future__ import annotations
 

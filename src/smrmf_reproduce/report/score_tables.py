@@ -209,7 +209,7 @@ def _mean_over(results: Results, sets: list[str], method: str, measure: str) -> 
 
 
 def _settings_note(results: Results, sets: list[str], method: str) -> str:
-    """Return the fixed setting; a method that changed it from set to set did not keep the rule."""
+    """Return the fixed setting; a number of settings shows that a method does not keep to one."""
     settings = {
         format_params(dict(run["params"])) for data in sets for run in results.runs("no-labels", data, method)
     }

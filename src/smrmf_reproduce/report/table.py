@@ -81,7 +81,7 @@ class Table:
     def column(self, name: str) -> dict[str, Cell]:
         """Return one column's cells of the rows that count in averages, by row name."""
         index = self.columns.index(name)
-        # Claims read tables through this, so what is in no average is in no verdict either.
+        # Without rows apart: what is in no average is in no verdict either.
         return {row.name: row.cells[index] for row in self.rows if row.kind == "data"}
 
     def row(self, name: str) -> dict[str, Cell]:

@@ -123,9 +123,9 @@ def describe_comparison(label: str, found: Comparison) -> str:
 def paired_test(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, None with fewer than five differences.
 
-    Sets without a difference say nothing about its direction and are left out, so equal columns
-    give None rather than an error. Up to 16 differences all ``2^n``
-    signs are tried, which is exact with ties as well; beyond that ``2^16`` drawn ones.
+    Sets without a difference say nothing about its direction and are left out, so equal columns give None
+    rather than an error. Up to 16 differences all ``2^n`` signs are tried, which is exact with ties as well;
+    beyond that ``2^16`` drawn ones.
     """
     from scipy.stats import permutation_test, rankdata
 

@@ -13,7 +13,7 @@ LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of what computes."""
+    """Return the versions of Python and of the libraries that compute."""
     return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
 
 
@@ -39,7 +39,7 @@ def _processor() -> str:
 
 
 def forget_peak_memory() -> None:
-    """Let the peak start anew, where the system allows it (Linux)."""
+    """Reset the peak of memory to what is held at this moment, where the system can (Linux)."""
     try:
         # 5 resets VmHWM, the peak. Without it the largest run of a process would be the peak of all after it.
         with open("/proc/self/clear_refs", "w") as file:

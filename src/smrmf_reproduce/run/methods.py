@@ -1,4 +1,4 @@
-"""From the name and settings of a run to an estimator that is ready to fit."""
+"""Estimators that are ready to fit, built from the name and the settings of a run."""
 
 from __future__ import annotations
 

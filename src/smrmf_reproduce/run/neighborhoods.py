@@ -85,6 +85,6 @@ def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
 
 
 def _mean(values: np.ndarray) -> float | None:
-    """Return the mean of what there is, None if there is nothing."""
+    """Return the mean of the values that are not NaN, None if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

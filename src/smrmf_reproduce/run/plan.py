@@ -89,7 +89,7 @@ class Method:
     seeds: int = 1
 
     def base(self) -> dict[str, Any]:
-        """Return what the same method always has."""
+        """Return the settings that all runs of the method have."""
         chosen = {"settings": self.settings} | ({"selector": self.selector} if self.selector else {})
         return chosen | dict(self.fixed)
 
@@ -134,7 +134,7 @@ class Plan:
         return {**roles, "paper": self.methods(*PAPER_ROLES), **self.content["names"]}
 
     def _check(self) -> None:
-        """Meet every part of the description once, so that a mistake shows before anything runs."""
+        """Look up every name in the description, so that a mistake shows before anything runs."""
         for experiment in self.content["experiments"]:
             if unread := set(experiment.get("readings", [])) - set(self.content["readings"]):
                 raise KeyError(f"no reading {unread.pop()!r}")

@@ -27,7 +27,7 @@ LOG_PAUSE = 30.0
 
 
 class Forecast:
-    """Expect of a run what runs of its method took, those on the same data set first.
+    """Predict the seconds of a run from those of its method, on the same data set where there are any.
 
     Seconds on other data sets are scaled by their sizes. The rate is the sum of all seconds over the sum of
     all sizes, not a mean of rates, so that large sets weigh most: they are most of the work that remains.
@@ -50,7 +50,7 @@ class Forecast:
                 self._seconds[known] += record["spent"]
 
     def __call__(self, run: Run) -> float:
-        """Return the seconds to expect."""
+        """Return the predicted seconds."""
         known = (run.method, run.data) if (run.method, run.data) in self._seconds else (run.method,)
         rate = self._seconds[known] / self._sizes[known] if known in self._seconds else USUAL_RATE
         return rate * self._size(run.data)

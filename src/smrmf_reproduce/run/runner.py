@@ -86,10 +86,10 @@ def execute(
 def _execute_together(
     runs: Sequence[Run], awaited: Awaited, store: Store, jobs: int, data_home: str | None
 ) -> Iterator[Record]:
-    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed.
+    """Do the runs in ``jobs`` processes; raise TerminatedWorkerError if one of them is killed.
 
-    Also one job has a process of its own, which a lack of memory may end. Ctrl-C is for this process
-    alone: it ends the others, and their end cannot be taken for anything else.
+    A single job has its own process too, because a lack of memory may end it. Ctrl-C acts on this process
+    alone, which then ends the others.
     """
     workers = ProcessPoolExecutor(
         jobs, initializer=begin_process, initargs=(store.folder, data_home, os.getpid())
