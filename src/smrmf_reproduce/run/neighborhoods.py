@@ -69,6 +69,7 @@ def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
         # A copy in both cases: Z belongs to the model.
         row = Z[[i]].toarray().ravel() if sp.issparse(Z) else np.array(Z[i])
         row[i] = 0
+        # Ties go to the lower index; the graph of a fit may use dissimilarities first (paper note 8).
         nearest = np.argsort(-row, kind="stable")[:k]
         # Fewer than k where Z has fewer: a zero entry is no neighbour (paper note 8).
         nearest = nearest[row[nearest] > 0]
