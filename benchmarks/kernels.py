@@ -1,4 +1,4 @@
-"""Is hand-tuning worth it? Time every hand-tuned kernel against its plain form, in one run.
+"""Time every hand-tuned kernel against its plain form, to see whether the tuning is worth its code.
 
 Run ``python benchmarks/kernels.py`` on an otherwise idle machine: it takes less than two minutes and needs
 no data. A line gives the best time of each form over repetitions that take turns, their ratio (above 1 the
@@ -60,9 +60,11 @@ def print_heading(title: str) -> None:
 
 
 def print_ratio(title: str, tuned: Form, plain: Form, repeats: int = 9) -> None:
-    """Print one line; both forms return their answer, maybe in the same array."""
+    """Print the times of two forms, their ratio and whether they agree; both may return the same array."""
+    # A copy, because the plain form may write its answer into the same array.
     answer = np.array(tuned())
     same = "same answer" if np.allclose(answer, plain(), rtol=1e-9, atol=1e-9) else "ANOTHER ANSWER"
+    # The minimum: kernels have a fixed amount of work, and whatever disturbs them only adds time.
     fast, slow = seconds_in_turns(tuned, plain, repeats=repeats, summary=np.min)
     cells = [f"{1e3 * fast:.2f} ms", f"{1e3 * slow:.2f} ms", f"{slow / fast:.2f}", same]
     print(table_line("  " + title, cells, TITLE_WIDTH, WIDTH), flush=True)
@@ -70,12 +72,14 @@ def print_ratio(title: str, tuned: Form, plain: Form, repeats: int = 9) -> None:
 
 def narrow_columns(size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return columns of dissimilarities, as rows, and the smoothness that gives each ten neighbours."""
+    # Squared distances of normal points in five dimensions, up to their scale, have this distribution.
     D = rng.chisquare(5, (ENTRIES // size, size))
     return D, neighbor_smoothness(np.sort(D, axis=1)[:, : NEIGHBORS + 1], NEIGHBORS)
 
 
 def wide_columns(size: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Return dissimilarities of a kernel, and the smoothness 1, with which all points are candidates."""
+    # In [-1, 0], as D_K of (4.10).
     D = -np.exp(-0.5 * rng.chisquare(5, (ENTRIES // size, size)))
     return D, np.ones(len(D))
 
@@ -91,6 +95,7 @@ def compare_minimum(rng: np.random.Generator) -> None:
     for size in COLUMN_SIZES:
         for make in (narrow_columns, wide_columns):
             D, delta = make(size, rng)
+            # Lists of equal length; an infinite bound certifies every column, so both forms do the same work.
             indptr, no_bound = np.arange(0, D.size + 1, size), np.full(len(D), np.inf)
             arrays = (indptr, D.ravel(), delta, no_bound, np.empty(D.size), np.empty(len(D)))
             print_ratio(
@@ -116,8 +121,10 @@ def compare_threshold(rng: np.random.Generator) -> None:
     for size in COLUMN_SIZES:
         for make in (narrow_columns, wide_columns):
             D, delta = make(size, rng)
+            # simplex_threshold asks for a largest entry of zero.
             Y = (D.min(axis=1, keepdims=True) - D) / delta[:, None]
             arrays = (Y, np.empty(size), np.empty(len(Y)))
+            # In the title, because the time depends on the size of the support.
             positive = np.mean((thresholds_of(tuned, *arrays)[:, None] < Y).sum(axis=1))
             for name, form in forms.items():
                 print_ratio(
@@ -133,11 +140,12 @@ def collected_tails(P: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
 
 
 def dense_tails(P: np.ndarray, levels: list[np.ndarray]) -> np.ndarray:
-    """Return the same by passes over all entries, whether they are zero or not."""
+    """Return what :func:`collected_tails` does, by passes over all entries, zeros included."""
     answer = np.zeros((len(levels), 2, P.shape[1]))
     for level, (sums, counts) in zip(levels, answer, strict=True):
         for block in row_blocks(len(P), max(1, P.shape[1] // 4)):
             _column_tails(P[block], P[block], 0.0, level, sums, counts)
+        # At least 1, as _Tails returns them: Newton's step divides by them.
         np.maximum(counts, 1.0, out=counts)
     return answer
 
@@ -150,6 +158,7 @@ def compare_tails(rng: np.random.Generator, n: int = 2000, steps: int = 6) -> No
     for P in (on_simplex, *random):
         # Positive even for a column of zeros, whose zeros a dense pass would count.
         largest = np.maximum(P.max(axis=0), 1e-9)
+        # Falling levels stand for Newton's iterates: more and more entries reach them.
         levels = [share * largest for share in np.linspace(1.0, 0.5, steps)]
         print_ratio(
             f"{n} x {n}, {np.mean(P > 0):.1%} of the entries not zero",
@@ -164,7 +173,9 @@ class LatentTerms:
 
     def __init__(self, n: int, n_clusters: int, rng: np.random.Generator) -> None:
         indicator = np.eye(n_clusters)[rng.integers(0, n_clusters, n)]
+        # n x c, nearly indicators and nearly equal, as G and H are late in a fit.
         self.G, self.H = (indicator + rng.normal(0, 0.02, indicator.shape) for _ in range(2))
+        # -1 / (2 gamma^2) with one gamma for all points, the root mean square distance of g_i and h_i.
         self.decay = np.full(n, -0.5 / np.mean(squared_norms(self.G - self.H)))
 
     def kernel_by_product(self, lists: tuple, columns: slice, out: np.ndarray) -> None:  # noqa: D102
@@ -197,6 +208,7 @@ def in_blocks(form: Form, indptr: np.ndarray, indices: np.ndarray, out: np.ndarr
 
 def compare_lists(rng: np.random.Generator, n: int = 2048) -> None:
     print_heading("latent terms: one product with all points, against one per candidate")
+    # One random order per point: its first entries, sorted, are candidates without any locality.
     order = np.argsort(rng.random((n, n)), axis=1)
     for n_clusters in (10, 40):
         terms = LatentTerms(n, n_clusters, rng)
@@ -205,6 +217,8 @@ def compare_lists(rng: np.random.Generator, n: int = 2048) -> None:
             "roughness": (terms.roughness_by_product, terms.roughness_by_candidate),
         }
         for name, (product, candidate) in forms.items():
+            # A product costs the same for lists of any length, so the ratio rises with the length; where it
+            # crosses 1 is LONG_SHARE of factorization/_dissimilarity.py.
             for part in (32, 16, 8, 4, 2, 1):
                 length = n // part
                 indices = np.sort(order[:, :length], axis=1).ravel()
@@ -241,6 +255,7 @@ def compare_search(k: int = 20) -> None:
 def main() -> None:
     argparse.ArgumentParser(description=__doc__.splitlines()[0]).parse_args()
     rng = np.random.default_rng(0)
+    # BLAS too, or products on all cores would be compared with kernels on one.
     with threadpool_limits(1):
         compare_minimum(rng)
         compare_threshold(rng)

@@ -77,6 +77,7 @@ def fit_once(name: str, method: str, X: Any, y: np.ndarray) -> tuple[float, floa
         warnings.simplefilter("always")
         try:
             duration = seconds(lambda: model.fit(X))
+        # A cell that fails is a line of the report; the other cells still count.
         except Exception as error:
             return np.nan, np.nan, f"{name}, {method}: {type(error).__name__}: {error}"
     notes = "; ".join(sorted({str(w.message).split(":")[0] for w in caught}))
@@ -86,6 +87,7 @@ def fit_once(name: str, method: str, X: Any, y: np.ndarray) -> tuple[float, floa
 
 def warm_up() -> None:
     X, y = make_blobs(60, 5, centers=3, random_state=0)
+    # Not negative, as NMF and GNMF need it.
     X -= X.min()
     for method in METHODS:
         fit_once("", method, X, y)
@@ -113,6 +115,7 @@ def run_table(folder: Path | None, names: list[str], methods: list[str]) -> bool
     print(table_line("", methods))
     for name, row in accuracies.items():
         print(table_line(name, [f"{value:.3f}" for value in row]))
+    # NaN where a cell failed: a mean over fewer sets would not compare.
     print(table_line("mean", [f"{value:.3f}" for value in np.mean(list(accuracies.values()), axis=0)]))
     if notes:
         print("\nwarnings:\n" + "\n".join(f"  {note}" for note in notes))
@@ -141,6 +144,7 @@ def compare_selectors(folder: Path | None) -> None:
     )
     few = 20
     esc = ESC(10, exemplars=few, random_state=0)
+    # The first exemplar is random: the plain form starts from the same one.
     first = esc.fit(X).exemplar_indices_[0]
     print_ratio(
         f"ESC-FFS, {few} of {len(X)} points (mfeat-fac)",

@@ -19,7 +19,7 @@ compiled = njit(nogil=True, fastmath=FASTMATH)
 
 @compiled
 def smallest_in_one_chain(values):
-    """Return the smallest entry: each step waits for the one before."""
+    """Return the smallest entry by one chain of comparisons, each of which waits for the one before."""
     smallest = values[0]
     for q in range(1, values.shape[0]):
         smallest = min(smallest, values[q])
@@ -42,10 +42,12 @@ def columns_solver(smallest_entry: Callable[..., Any], simplex_threshold: Callab
             size = indptr[j + 1] - start
             smallest = smallest_entry(dissimilarity[start : start + size])
             for q in range(size):
+                # The largest entry is zero, or a sum of 1 would be lost beside large entries.
                 shifted[q] = (smallest - dissimilarity[start + q]) / delta[j]
             theta = simplex_threshold(shifted[:size], 1.0, active)
             for q in range(size):
                 z[start + q] = max(shifted[q] - theta, 0.0)
+            # nu of z = max(nu - d, 0) / delta, brought back from the shift and the scale.
             level[j] = smallest - delta[j] * theta
             certified += level[j] <= outside[j]
         return certified
@@ -66,7 +68,7 @@ def keep_by_branch(source, stride, bound, target):
 
 @compiled
 def keep_by_storing(source, stride, bound, target):
-    """Do the same without a branch: store every entry, and count those that may stay."""
+    """Return what :func:`keep_by_branch` does, without a branch: store every entry, count those that stay."""
     kept = 0
     for i in range(0, source.shape[0], stride):
         target[kept] = source[i]
@@ -79,6 +81,8 @@ def michelot(strides: tuple[int, ...], keep: Callable[..., Any]) -> Any:
 
     @compiled
     def simplex_threshold(y, radius, active):
+        # A lower bound, as the largest entry is zero. So is the theta of any subset of the entries: sums over
+        # fewer non-negative terms need a lower theta to reach the radius.
         theta = -radius
         for stride in strides:
             n_active = keep(y, stride, theta, active)
@@ -87,7 +91,9 @@ def michelot(strides: tuple[int, ...], keep: Callable[..., Any]) -> Any:
                 for a in range(n_active):
                     total += active[a]
                 theta = (total - radius) / n_active
+                # In place: entries move to the front only, never over one that is still to be read.
                 kept = keep(active[:n_active], 1, theta, active)
+                # None is left if the radius is zero or lost in rounding.
                 if kept == n_active or kept == 0:
                     break
                 n_active = kept

@@ -65,14 +65,17 @@ def score_data_set(
         for method, found in labels.items():
             pair = (clustering_accuracy(y, found), normalized_mutual_info_score(y, found))
             scores.setdefault(method, []).append(pair)
+    # Every seed counts; nothing is chosen by a score.
     means = {method: np.mean(pairs, axis=0) for method, pairs in scores.items()}
     return means, *describe_exemplars(X, y, fast)
 
 
 def describe_exemplars(X: np.ndarray, y: np.ndarray, model: FastSMRMF) -> tuple[list[str], bool]:
     """Return the cells of one fit: how pure the exemplars' neighbourhoods are and what they cover."""
+    # Of nearest points in the input space, not of the learned graph: a quality of where exemplars lie.
     bad = bad_neighbor_share(X, y)
     chosen = model.exemplar_indices_
+    # Against all points and not the others: what a random choice of exemplars has in expectation.
     purer = bool(bad[chosen].mean() < bad.mean())
     cells = [
         f"{bad[chosen].mean():.3f}",
@@ -95,6 +98,7 @@ def run_defaults(folder: Path | None, names: list[str], seeds: int) -> None:
     for position, title in enumerate(("accuracy", "NMI")):
         print(f"\n{title} (mean of {seeds} seed{'s' * (seeds > 1)}; no labels used)")
         print(table_line("", methods, 12))
+        # sets x methods; the mean weighs every set alike, whatever its size.
         table = np.array([[results[name][0][method][position] for method in methods] for name in names])
         for name, row in zip([*names, "mean"], [*table, table.mean(axis=0)], strict=True):
             print(table_line(name, [f"{value:.3f}" for value in row], 12))

@@ -1,4 +1,4 @@
-"""How fast is it? Every figure is a ratio to a peer, measured in the same process.
+"""Time the library against peers: every figure is a ratio, measured in one process.
 
 Run ``python benchmarks/speed.py`` on an otherwise idle machine. All code is warm (compiled and run once)
 before it is timed; times are medians over repetitions that alternate with their peer. Seconds of all methods
@@ -61,13 +61,17 @@ def smrmf_iteration(n: int = 2000) -> None:
     clock = IterationClock()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        # Without a stopping rule, so that there are enough iterations to take a median of.
         model = SMRMF(10, random_state=0, tol=0, max_iter=30).set_callbacks(clock)
         total = seconds(lambda: model.fit(X))
     source, target = np.random.default_rng(0).random((n, n)), np.empty((n, n))
     copies = [seconds(lambda: np.copyto(target, source)) for _ in range(30)]
+    # From the sixth on: the first ones compile and start far from the solution. A copy is the unit,
+    # because work over all pairs is bound by memory.
     iteration, copy = float(np.median(np.diff(clock.ends)[5:])), float(np.median(copies))
     ratio = f"{1e3 * iteration:6.1f} ms against {1e3 * copy:5.2f} ms: {iteration / copy:5.1f}x"
     print(f"  {ratio} (whole fit {total:.1f} s)")
+    # Apart from the timed fit, because tracing slows every allocation down.
     tracemalloc.start()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -85,6 +89,7 @@ def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
 
         def search(X: np.ndarray = X) -> None:
             with thread_pool(-1) as pool:
+                # Twice the default neighbours and one more, as a fit asks for.
                 find_neighbors(X, 21, pool=pool)
 
         whole, knn = seconds_in_turns(lambda X=X: FastSMRMF(10, random_state=0).fit(X), search, repeats=3)
@@ -97,6 +102,7 @@ def scaling(sizes: tuple[int, ...] = (2000, 4000, 8000, 16000)) -> None:
             f"  n = {n:6d}: fit {whole:6.2f} s, search {knn:6.2f} s, beyond {beyond[-1]:6.2f} s, "
             f"{model.n_iter_} iterations, peak {peak / (8 * n * n):.3f} n x n arrays"
         )
+    # Slope in log-log: n^1 gives 1, n^2 gives 2.
     exponent = np.polyfit(np.log(sizes), np.log(beyond), 1)[0]
     print(f"  exponent of the time beyond the search: {exponent:.2f}")
 

@@ -14,7 +14,7 @@ Work = Callable[[], Any]
 
 
 def argument_parser(description: str) -> argparse.ArgumentParser:
-    """Return a parser that knows ``--data``; None there means what it means to ``smrmf.datasets.load``."""
+    """Return a parser with the option ``--data``, the ``data_home`` of ``smrmf.datasets.load``."""
     parser = argparse.ArgumentParser(description=description.splitlines()[0])
     parser.add_argument(
         "--data",
@@ -27,18 +27,19 @@ def argument_parser(description: str) -> argparse.ArgumentParser:
 
 def seconds(work: Work) -> float:
     """Run some work and return how long it took."""
+    # Monotonic, unlike time.time, which the system may set back.
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
 def seconds_in_turns(*works: Work, repeats: int = 7, summary: Callable[..., Any] = np.median) -> list[float]:
-    """Return the median time of each piece of work, or another summary; they are warm and take turns.
-
-    What slows the machine down for a while then slows them all down.
-    """
+    """Return the median time of each piece of work, or another summary; they are warm and take turns."""
+    # Once without a clock: compiles kernels, fills caches, starts threads.
     for work in works:
         work()
+    # repeats x works. In turns and not one after the other: a slow phase of the machine then slows
+    # all of them down, and ratios stay right.
     times = [[seconds(work) for work in works] for _ in range(repeats)]
     return [float(value) for value in summary(times, axis=0)]
 

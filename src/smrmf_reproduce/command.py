@@ -28,7 +28,7 @@ from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
 
 @dataclass(frozen=True)
 class Request:
-    """What of the plan to do, and where."""
+    """Which part of the plan to run, and where to keep the results."""
 
     methods: Sequence[str] = ()
     data: Sequence[str] = ()
@@ -42,6 +42,7 @@ class Request:
     def command(self) -> str:
         """Return the command that asks for the same, without the folders of this machine."""
         words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
+        # The name alone: the command is printed on a page that others read.
         words += ["--plan", self.plan.name] if self.plan else []
         for option, names in (("--only", self.methods), ("--data", self.data)):
             words += [option, ",".join(names)] if names else []
@@ -63,13 +64,15 @@ def requested_runs(plan: Plan, request: Request) -> list[Run]:
 def present(
     runs: Sequence[Run], catalogue: Sequence[DatasetInfo], data_home: str | None
 ) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs whose data can be had, and for every data set that cannot a sentence that says why."""
+    """Return the runs whose data can be loaded, and for every other data set a sentence that says why."""
     known = [info.name for info in catalogue]
     absent: dict[str, str] = {}
     for name in dict.fromkeys(run.data for run in runs if run.data not in SIMULATED):
         if name not in known:
             raise PlanError(f"The plan has a data set {name!r}; there are {', '.join([*SIMULATED, *known])}.")
         try:
+            # Once, before there are workers: they would download the same file at the same time, and a set
+            # that is not there would fail in every run instead of being left out.
             load_points(name, data_home)
         except DatasetError as error:
             absent[name] = str(error)
@@ -77,14 +80,15 @@ def present(
 
 
 def reproduce(request: Request, console: Console, *, page_only: bool = False) -> bool:
-    """Do what is still to be done and write the page; tell whether no run failed."""
+    """Do the runs without a result and write the page; tell whether no run failed."""
+    # All that can be refused is refused before the first of many hours of runs.
     check_extras()
     plan = Plan.read(request.plan, quick=request.quick)
     paper = Paper.of(plan)
     check_claims(paper)
     wanted = requested_runs(plan, request)
     check_estimators(wanted)
-    # A folder that is none is refused here, before anything is left out for it.
+    # Raises for a data folder that does not exist; ``present`` would only leave out all its sets.
     catalogue = list_datasets(request.data_home)
     runs, absent = present(wanted, catalogue, request.data_home)
     session = Session.open(runs, Store(request.output))
@@ -103,7 +107,7 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
 
 
 def check_extras() -> None:
-    """Refuse to begin what could not be ended: the page needs more than the runs."""
+    """Refuse to begin without what the page needs, which is more than the runs need."""
     if missing := [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]:
         raise PlanError(f"The page needs {' and '.join(missing)}: pip install 'smrmf[reproduce]'.")
 
@@ -118,6 +122,7 @@ def carry_out(session: Session, n_points: dict[str, int], request: Request, cons
     """Do the pending runs of a session, and show how far they are."""
     pending = session.pending()
     to_do = {run.key for run in pending}
+    # Without failed runs: they run again, and what they took says little about a run that succeeds.
     done = [record for key, record in session.known.items() if key not in to_do]
     progress = RunProgress(
         pending,
@@ -147,6 +152,7 @@ def write_page(
 
     provenance = Provenance(
         command=request.command,
+        # From the records, as they may come from another machine than the one that writes the page.
         versions=records[0]["versions"] if records else versions(),
         machine=(records[0]["machine"] if records else machine()) | {"jobs": request.jobs},
         total_seconds=busy_seconds(records),
@@ -177,6 +183,7 @@ def describe(request: Request) -> list[tuple[str, str, int, int, str]]:
     The time is that of the results so far, if there are any.
     """
     runs = requested_runs(Plan.read(request.plan, quick=request.quick), request)
+    # A Store makes its folders, and a listing must not leave any behind.
     begun = (request.output / "runs").is_dir()
     known = Session.open(runs, Store(request.output)).known if begun else {}
     cells: dict[tuple[str, str], list[Run]] = {}

@@ -15,5 +15,7 @@ DataHome = Annotated[Path | None, typer.Option(help="Folder of data sets (defaul
 
 def refuse(command: str, error: Exception) -> NoReturn:
     """Say in one sentence what is wrong, and end."""
+    # No markup, because messages quote paths and names, in which brackets are brackets.
     errors.print(f"smrmf {command}: {error}", style="red", soft_wrap=True, markup=False, highlight=False)
+    # 2 is what shells and click use for a wrong call; 1 is left for runs that failed.
     raise typer.Exit(2)

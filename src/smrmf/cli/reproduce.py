@@ -24,8 +24,9 @@ def reproduce(
 ) -> None:
     """Run the paper's whole evaluation and write a page with our numbers beside the paper's.
 
-    Stop it at any moment; started again with the same --output it goes on where it was.
+    Stop it at any moment; started again with the same --output it continues from there.
     """
+    # Imported here, so that ``--help`` does not wait for scikit-learn and numba.
     from joblib import cpu_count
 
     from smrmf.datasets import DatasetError
@@ -41,6 +42,7 @@ def reproduce(
         methods=names(only),
         data=names(data),
         quick=quick,
+        # joblib's count respects the limits of a container, which os.cpu_count does not.
         jobs=cpu_count() if jobs < 1 else jobs,
         output=output,
         data_home=str(data_home) if data_home else None,
@@ -58,7 +60,9 @@ def reproduce(
         refuse("reproduce", error)
     except KeyboardInterrupt:
         errors.print("Stopped. What is done is kept: the same command goes on from here.")
+        # 128 + SIGINT, as shells expect it.
         raise typer.Exit(130) from None
+    # Failed runs are named on the page; the exit code tells a script.
     if not complete:
         raise typer.Exit(1)
 

@@ -57,6 +57,7 @@ class CatalogueEntry:
 
 def first_two_hundred_per_class(X: np.ndarray, y: np.ndarray) -> RawTable:
     """Keep the first two hundred rows of every class, in order."""
+    # Sorted, to keep the order of the file: first_of_each_class goes class by class.
     kept = np.sort(readers.first_of_each_class(y, 200))
     return X[kept], y[kept]
 
@@ -121,6 +122,7 @@ CATALOGUE = (
         "UCI 74, Musk (version 1)",
         CC_BY,
         "1b02fe4a13c687d1e3385267d41b8ccd91b6ee6db1cfcc30d8d4adcfe163d3d4",
+        # Two columns of names, which the paper counts among its 168 dimensions (paper note 36).
         uci(74, "musk+version+1", "clean1.data", skip=2),
     ),
     CatalogueEntry(
@@ -177,6 +179,7 @@ CATALOGUE = (
         "research use",
         "b6628fc1091e55ad00e76c717106e8d22aca0a2fb99d38ed70527a15cd0c53cb",
         (
+            # Routes in order of preference: the published table first, then the images that it was made of.
             Route(f"{DENG_CAI}/COIL20/COIL100.mat", partial(readers.read_mat, n_classes=5)),
             Route(COLUMBIA, partial(readers.read_coil, n_objects=5)),
         ),
@@ -194,6 +197,7 @@ CATALOGUE = (
             Route(f"{FIGSHARE}/5975967", readers.read_news_archive, NEWS_SHA256),
             Route(f"{QWONE}/20news-bydate.tar.gz", readers.read_news_archive, NEWS_SHA256),
         ),
+        # Not in the fingerprint: counts are whole numbers and equal everywhere, weights are rounded.
         prepare=readers.weigh_words,
         read_folder=readers.read_news_folder,
     ),

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 
 def clean(X: Any, y: Any) -> tuple[Any, np.ndarray]:
-    """Make features comparable and rows directions: what the paper does to every table first.
+    """Make features comparable and rows unit vectors: the paper's preparation of every table.
 
     In this order: features that do not vary are dropped; of equal rows the first is kept; every feature
     is shifted and scaled to [0, 1]; every row is divided by its Euclidean length. A row that is zero after
@@ -47,6 +47,8 @@ def clean(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     array([0, 1, 1])
     """
     X, y = _checked(X, y)
+    # Exact, without a tolerance: a feature that hardly varies is scaled to [0, 1] like any other. After this
+    # no feature has a range of zero, and dropping equal rows changes no range.
     X = X[:, _smallest(X) < _largest(X)]
     if X.shape[1] == 0:
         raise ValueError(
@@ -55,6 +57,7 @@ def clean(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     first = _first_of_equal_rows(X)
     X = _to_unit_interval(X[first])
     lengths = np.sqrt(X.multiply(X).sum(axis=1)) if sp.issparse(X) else np.linalg.norm(X, axis=1)
+    # Paper note 34: a zero row has no direction, and 0 / 0 would make it NaN.
     kept = np.flatnonzero(lengths > 0)
     if sp.issparse(X):
         return sp.csr_array(sp.diags_array(1 / lengths[kept]) @ X[kept]), y[first][kept]
@@ -65,6 +68,7 @@ def _checked(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     """Return a float table without stored zeros and as many classes as it has rows."""
     y = np.asarray(y)
     if sp.issparse(X):
+        # A copy, because the two calls below work in place on what is the caller's.
         X = sp.csr_array(X, dtype=np.float64, copy=True)
         X.sum_duplicates()
         X.eliminate_zeros()
@@ -91,11 +95,13 @@ def _largest(X: Any) -> np.ndarray:
 def _first_of_equal_rows(X: Any) -> np.ndarray:
     """Return the indices of the rows that equal no earlier row, in order."""
     if sp.issparse(X):
+        # Equal rows must be equal bytes: sorted, without duplicates and without stored zeros (_checked).
         X.sort_indices()
         parts = zip(X.indptr[:-1], X.indptr[1:], strict=True)
         keys = [(X.indices[a:b].tobytes(), X.data[a:b].tobytes()) for a, b in parts]
     else:
         keys = [row.tobytes() for row in X + 0.0]  # the sum makes -0.0 and 0.0 the same bytes
+    # By bytes in a dict, not by np.unique: linear in the table, and the first of equals stays in its place.
     first: dict[Any, int] = {}
     for index, key in enumerate(keys):
         first.setdefault(key, index)
@@ -106,6 +112,7 @@ def _to_unit_interval(X: Any) -> Any:
     """Scale every feature to [0, 1]."""
     low, high = _smallest(X), _largest(X)
     if not sp.issparse(X):
+        # The difference before the division: x = low gives exactly 0 and x = high exactly 1.
         return (X - low) / (high - low)
     # Where the smallest value is positive the column has no zeros that the shift could fill.
     scaled = (X.data - low[X.indices]) / (high - low)[X.indices]

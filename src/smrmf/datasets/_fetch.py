@@ -66,12 +66,14 @@ def fetch(routes: Iterable[Route], verify: Callable[[RawTable], None], target: P
     with _hidden_folder(target.parent) as workplace:
         for route in routes:
             try:
+                # Verified by its values and not by the file: hosts repack archives without changing a number.
                 table = read_file(_download(route, workplace / "original"), route.read)
                 verify(table)
             except DatasetError as error:
                 reasons.append(f"{route.url} ({error})")
             else:
                 write_table(workplace / "complete.npz", *table)
+                # The workplace is inside the target's folder, so this is one rename on one file system.
                 os.replace(workplace / "complete.npz", target)
                 return table
     raise DatasetError(f"cannot be downloaded from {' or '.join(reasons)}")
@@ -125,6 +127,7 @@ def read_file(path: Path, read: Reader) -> RawTable:
         raise DatasetError(
             f"cannot be read, as {error.name} is not installed (pip install 'smrmf[data]')"
         ) from error
+    # zipfile, tarfile, numpy, PIL: no common class of errors, and all mean a file that is not the right one.
     except Exception as error:
         words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise DatasetError(f"cannot be read, as {words}") from error
@@ -135,7 +138,9 @@ def fingerprint(X: Any, y: np.ndarray) -> str:
     digest = hashlib.sha256(f"{X.shape[0]} {X.shape[1]}".encode())
     if sp.issparse(X):
         X = sp.csr_array(X, copy=True)
+        # Also sorts the indices of every row: one matrix, one set of arrays.
         X.sum_duplicates()
+        # Fixed width and byte order: scipy picks 32 or 64 bits by the size of the matrix.
         parts = [(X.indptr, "<i8"), (X.indices, "<i8"), (X.data, "<f8"), (y, "<i8")]
     else:
         parts = [(X, "<f8"), (y, "<i8")]
@@ -147,7 +152,7 @@ def fingerprint(X: Any, y: np.ndarray) -> str:
 
 def read_table(path: Path) -> RawTable:
     """Return X and y of an .npz file; a sparse X is stored by the three arrays of its CSR form."""
-    # Opened here, as np.load leaves the file open when it is damaged.
+    # Opened here, as np.load leaves the file open when it is damaged. A pickle could run any code.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         y = stored["y"].astype(np.int64)
         if "indptr" not in stored:

@@ -90,8 +90,10 @@ def load(
     entry = _entry_named(name)
     X, y = _raw_table(entry, data_home, download)
     if entry.select is not None:
+        # After verification: the fingerprint is that of the whole table.
         X, y = entry.select(X, y)
     if cleaned:
+        # TF-IDF weighs by document frequencies, so it comes before rows and features are dropped.
         X, y = clean(X if entry.prepare is None else entry.prepare(X), y)
     return Dataset(X, y)
 
@@ -135,6 +137,7 @@ def _folders(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
     chosen = data_home or os.environ.get("SMRMF_DATA")
     if chosen:
         folder = Path(chosen).expanduser()
+        # A mistyped folder must not end in a silent download.
         if not folder.is_dir():
             origin = "data_home" if data_home else "SMRMF_DATA"
             raise DatasetError(
@@ -146,6 +149,7 @@ def _folders(data_home: str | os.PathLike[str] | None) -> Iterator[Path]:
 
 def _file_in(folder: Path, entry: CatalogueEntry) -> tuple[Path, Reader] | None:
     """Return the table, folder or original file that a folder has of a data set, and how to read it."""
+    # First the form in which fetch keeps tables, which needs no unpacking and no parsing.
     if (path := folder / f"{entry.name}.npz").is_file():
         return path, read_table
     if entry.read_folder is not None and (path := folder / entry.name).is_dir():
@@ -158,6 +162,8 @@ def _raw_table(entry: CatalogueEntry, data_home: str | os.PathLike[str] | None, 
     """Return the verified table as the source has it."""
     folders = []
     for folder in _folders(data_home):
+        # A file that is refused ends the search: a wrong file in the user's folder should be known, not be
+        # passed over for a download.
         if found := _file_in(folder, entry):
             return _read_verified(entry, *found)
         folders.append(folder)
@@ -200,6 +206,7 @@ def _verify(entry: CatalogueEntry, table: RawTable) -> None:
         raise DatasetError(f"its X is {found} with {y.size} labels where {entry.name} is {expected}")
     if (classes := len(np.unique(y))) != entry.n_classes:
         raise DatasetError(f"its labels are of {classes} classes where {entry.name} has {entry.n_classes}")
+    # Shape and classes first, because their messages help more than two hashes that differ.
     found = fingerprint(X, y)
     if entry.fingerprint is not None and found != entry.fingerprint:
         raise DatasetError(

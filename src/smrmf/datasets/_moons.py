@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 POINTS = 500
-# Standard deviations of the noise, chosen by the published statistics of the neighbourhoods: see below.
+# Standard deviations of the noise, chosen by the published statistics of the neighbourhoods (paper note 39).
 NOISE = {2: 0.11, 10: 0.16}
 
 
@@ -63,8 +63,10 @@ def make_moons_paper(dim: int = 2, seed: int = 0) -> Moons:
 
     plane, y = make_moons(POINTS, shuffle=False)
     rng = np.random.default_rng(seed)
+    # Our own noise: that of make_moons stays in the plane.
     X = rng.normal(0.0, NOISE[dim], (POINTS, dim))
     X[:, :2] += plane
     low, high = X.min(axis=0), X.max(axis=0)
+    # make_moons gives one moon after the other, and ties that go to the lower index would know the class.
     order = rng.permutation(POINTS)
     return Moons(((X - low) / (high - low))[order], y[order])

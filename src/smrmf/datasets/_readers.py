@@ -16,10 +16,12 @@ import scipy.sparse as sp
 
 Dense = tuple[np.ndarray, np.ndarray]
 COMPRESS_MAGIC = b"\x1f\x9d"  # how a .Z file of the Unix program compress begins
-# Grey values of COIL's colour images, and the pixels kept of each 128 x 128: every fourth.
+# Grey values of COIL's colour images with the weights of MATLAB's rgb2gray, and the pixels kept of each
+# 128 x 128: every fourth, from the offsets that give Deng Cai's table (the fingerprint verifies it).
 GREY = np.array([0.298936, 0.587043, 0.114021])
 KEPT_PIXELS = (slice(3, None, 4), slice(0, None, 4))
 VIEWS = range(0, 360, 5)
+# The smallest class of the test documents: 20 x 251 are the paper's 5020 (paper note 37).
 DOCUMENTS_PER_CLASS = 251
 RAREST, MOST_COMMON = 0.01, 0.5  # shares of the documents that a word may occur in
 TEST_FOLDER = "20news-bydate-test"
@@ -57,6 +59,7 @@ def read_text(
     if sha256 and hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(f"the SHA-256 of {member} does not start with {sha256[:12]}")
     numbers, last = [], []
+    # latin-1 cannot fail, and all that is read as a number is ASCII.
     for line in content.decode("latin-1").splitlines():
         if line.strip() and not line.startswith(";"):  # a semicolon starts a remark
             *fields, field = line.split(delimiter)
@@ -86,6 +89,7 @@ def class_by_two_hundred(numbers: np.ndarray, last: list[str]) -> Dense:
 def class_numbers(labels: Sequence[str]) -> np.ndarray:
     """Return classes as numbers from 0, in the order of numbers or of words."""
     try:
+        # As numbers if they are: as words, class 10 would come before class 2.
         values = np.array(labels, dtype=np.float64)
     except ValueError:
         values = np.array([label.strip().strip("'\"") for label in labels])
@@ -96,6 +100,7 @@ def first_classes(X: np.ndarray, y: np.ndarray, n_classes: int | None) -> Dense:
     """Keep the rows of the first classes."""
     if n_classes is None:
         return X, y.astype(np.int64)
+    # Classes are numbered from 0 without gaps, so these are the first ones.
     kept = y < n_classes
     return X[kept], y[kept].astype(np.int64)
 
@@ -127,6 +132,7 @@ def read_coil(path: Path, n_objects: int) -> Dense:
         for wanted in (f"obj{number}__{angle}.png" for number in range(1, n_objects + 1) for angle in VIEWS):
             with Image.open(io.BytesIO(archive.read(names[wanted]))) as image:
                 grey = np.round(np.asarray(image.convert("RGB")) @ GREY)
+            # 32 x 32, transposed for MATLAB's column-major order.
             rows.append(grey[KEPT_PIXELS].T.ravel())
     return np.array(rows), np.repeat(np.arange(n_objects), len(VIEWS))
 
@@ -184,9 +190,12 @@ def read_news_archive(path: Path) -> tuple[sp.csr_array, np.ndarray]:
             if folder == TEST_FOLDER and (file := archive.extractfile(member)):
                 # Headers stay; latin-1 gives every byte a meaning.
                 documents.append((group, int(number), file.read().decode("latin-1")))
+    # By class and then by number as a number, whatever the order of the archive.
     documents.sort()
     y = class_numbers([group for group, _, _ in documents])
     rows = first_of_each_class(y, DOCUMENTS_PER_CLASS)
+    # Fitted on the chosen documents alone: words of the others have a share of zero here and would be
+    # dropped.
     vectorizer = CountVectorizer()
     counts = sp.csr_array(vectorizer.fit_transform([documents[row][2] for row in rows]))
     return choose_words(counts, vectorizer.get_feature_names_out()), y[rows]
@@ -196,6 +205,7 @@ def choose_words(counts: sp.csr_array, words: Sequence[str]) -> sp.csr_array:
     """Keep the words of letters only that are neither rare, nor in most documents, nor stop words."""
     from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
+    # Stored entries of a column are the documents that have the word: counts have no stored zeros.
     share = np.bincount(counts.indices, minlength=counts.shape[1]) / counts.shape[0]
     kept = (share >= RAREST) & (share <= MOST_COMMON)
     kept &= np.array([word.isalpha() and word not in ENGLISH_STOP_WORDS for word in words])

@@ -1,1 +1,1 @@
-"""From results to tables, figures, verdicts and the page that shows them."""
+"""Tables, figures and verdicts from the results of runs, and the page that shows them."""

@@ -34,11 +34,13 @@ def fewer_bad_neighbors(tables: Tables, paper: Paper) -> Judgement:
     for what in ("bad neighbours", "bad neighbourhoods"):
         before, after = table.column(f"before: {what}"), table.column(f"after: {what}")
         drops = _drops(before, after, "ours")
+        # The paper's own table by the same rule: what its text counts is another number (paper note 62).
         printed = _drops(before, after, "paper")
         if len(drops) < MIN_SETS:
             texts.append(f"{what}: only {len(drops)} sets with both figures")
             continue
         fewer = sum(d > 0 for d in drops.values())
+        # A set without a change counts in the total but not as a fall: the claim is that shares are reduced.
         outcomes.append(majority(fewer, len(drops)))
         rises = ", ".join(name for name, d in drops.items() if d < 0) or "none"
         texts.append(
@@ -80,12 +82,14 @@ def best_setting(tables: Tables, paper: Paper, table: str, column: str) -> Judge
     rows = {
         row.name: [cell.ours for cell in row.cells if cell.ours is not None]
         for row in shown.rows
+        # Only full rows: a setting that is missing could have been the best one.
         if row.kind == "data" and all(cell.ours is not None for cell in row.cells)
     }
     if len(rows) < MIN_SETS:
         return Judgement(rule, UNTESTED, f"Only {len(rows)} sets with every setting.")
     counts = best_counts(rows)
     rest = [n for i, n in enumerate(counts) if i != index]
+    # Ties count for all their columns, so the counts may add up to more than the sets.
     verdict = majority_verdict(majority(counts[index], len(rows)), counts[index] > max(rest))
     spread = fmean(max(values) - min(values) for values in rows.values())
     tally = ", ".join(f"{name} on {n}" for name, n in zip(shown.columns, counts, strict=True))
@@ -111,6 +115,7 @@ def converges(tables: Tables, paper: Paper) -> Judgement:
     }
     if len(found) < MIN_SETS:
         return Judgement(rule, UNTESTED, f"Only {len(found)} sets with a result.")
+    # Both conditions: with a smaller max_iter a run can end before 1000 without having converged.
     late = [name for name, (n_iter, done) in found.items() if n_iter >= 1000 or not done]
     early = sum(n_iter < 400 and done for n_iter, done in found.values())
     verdict = all_or_some([not late, majority(early, len(found))], parts=2)

@@ -1,4 +1,4 @@
-"""Tables on how firm the figures are: other readings, other settings, convergence."""
+"""Tables that show how far the figures move: under other readings, at other settings, until convergence."""
 
 from __future__ import annotations
 
@@ -56,12 +56,14 @@ def choice_of_reading_table(results: Results) -> Table:
     for reading in results.readings(experiment=experiment) if sets else []:
         values = [[results.best(experiment, d, m, reading=reading).value for d in sets] for m in methods]
         rows += [_with_mean(f"{m}, {reading}", column) for m, column in zip(methods, values, strict=True)]
+        # The mean of both methods on each set: one reading is published for both.
         together = [mean_of_all(pair) for pair in zip(*values, strict=True)]
         rows.append(_with_mean(f"{ALL}, {reading}", together))
         if (mean := mean_of_all(together)) is not None:
             means[reading] = mean
     columns = (*(PAPER_NAMES.get(data, data) for data in sets), "mean")
     papers = "; ".join(f"{method} {_printed_mean(results, sets, method)}" for method in methods)
+    # Only readings whose runs are complete compete, as mean_of_all gives None for the others.
     highest = max(means, key=lambda reading: means[reading]) if means else "not known yet"
     note = (
         "ACC under every reading of the first penalty, of the start and of the neighbourhoods, best over the "
@@ -69,6 +71,7 @@ def choice_of_reading_table(results: Results) -> Table:
         f"{highest}. So the labels have a say in the choice, as they have in the grids. The paper's means "
         f"over these sets: {papers}."
     )
+    # Stable: within a method readings keep the order of the plan.
     rows.sort(key=lambda row: [*methods, ALL].index(row.name.split(",")[0]))
     return Table("choice_of_reading", "Choice of the reading", note, columns, tuple(rows), corner="reading")
 
@@ -81,6 +84,7 @@ def _with_mean(name: str, values: Sequence[float | None]) -> TableRow:
 
 def mean_of_all(values: Sequence[float | None]) -> float | None:
     """Return the mean, None unless every value is there."""
+    # A mean over fewer sets is another quantity: an easy set left out would lower it.
     known = [value for value in values if value is not None]
     return fmean(known) if values and len(known) == len(values) else None
 
@@ -94,11 +98,12 @@ def _inside(cell: Cell) -> bool:
     """Tell whether the paper's figure, known to half its last digit, lies between lowest and highest."""
     if cell.paper is None or cell.low is None or cell.high is None:
         return False
+    # Two digits are printed, so the figure behind 0.85 lies anywhere in [0.845, 0.855].
     return cell.low - 0.005 <= cell.paper <= cell.high + 0.005
 
 
 def by_reading(results: Results, data: str, method: str, measure: str) -> dict[str, Score]:
-    """Return the best over the grid under every reading that was measured."""
+    """Return the best over the grid under every reading that has runs."""
     readings = results.readings(method)
     scores = {name: results.best("readings", data, method, measure, name) for name in readings}
     return {reading: score for reading, score in scores.items() if score.n_runs}
@@ -139,12 +144,14 @@ def readings_mean(
         paper = results.paper.value(name, data, method)
         if data not in sets or paper is None or not needed <= set(found):
             continue
+        # The paper's mean is over the same sets, not its printed average (paper note 59).
         papers.append(paper)
         for reading, value in found.items():
             values.setdefault(reading, []).append(value)
     means = {reading: fmean(column) for reading, column in values.items()}
     if "main" not in means:
         return Cell(note="no common set")
+    # One reading for all sets: this range is at most as wide as the mean of the ranges of single sets.
     low, high = min(means.values()), max(means.values())
     return Cell(means["main"], fmean(papers), low=low, high=high, note=count(len(papers), "set"))
 
@@ -180,6 +187,7 @@ def _sensitivity(
     for data in results.data_sets(experiment):
         runs = results.runs(experiment, data, results.paper.main)
         rows.append(data_row(data, (_at(runs, name, value) for value in values)))
+    # Sets with every setting, so that columns are averaged over the same sets.
     full = [row for row in rows if row.kind == "data" and all(c.ours is not None for c in row.cells)]
     if full:
         means = tuple(Cell(fmean(row.cells[i].ours or 0.0 for row in full)) for i in range(len(values)))
@@ -195,6 +203,7 @@ def _sensitivity(
 
 def _at(runs: list[Record], name: str, value: Any) -> Cell:
     here = [run for run in runs if run["params"].get(name) == value]
+    # Nothing is chosen here: at a fixed setting all seeds are averaged.
     done = [run["accuracy"] for run in here if run["status"] == "done"]
     failed = len(here) - len(done)
     note = f"{failed} of {len(here)} runs failed" if failed else ("" if here else "missing")

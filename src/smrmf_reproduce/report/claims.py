@@ -48,6 +48,8 @@ def check_claims(paper: Paper) -> None:
     for claim in (*paper.claims, *paper.targets):
         try:
             arguments = _arguments(claim)
+            # Binding checks names and number of arguments without calling: a mistake in a plan shows before
+            # hours of runs and not after them.
             inspect.signature(JUDGES[claim["judge"]]).bind(None, paper, **arguments)
             claim["name"], claim["statement"], paper.ours[0]
         except (KeyError, TypeError, IndexError) as error:

@@ -27,7 +27,9 @@ def convergence(results: Results, tables: Mapping[str, Table]) -> Figure | None:
         return None
     figure, grid = panels(len(curves), 5, 1.6)
     for axes, (name, history) in zip(grid, curves.items(), strict=True):
+        # Thinned evenly on the log scale, on which hundreds of late iterations would share a pixel.
         steps = _spaced(len(history))
+        # 400 iterations suffice for most sets, says the paper.
         axes.axvline(400, color="#D0D0D0", lw=0.8, ls=(0, (3, 2)))
         axes.plot(steps, [history[i - 1] for i in steps], color=BLUE, lw=1.4)
         axes.plot(len(history), history[-1], "o", ms=4, color=VERMILION)
@@ -46,6 +48,7 @@ def _spaced(n: int) -> list[int]:
     """Return at most ``N_POINTS`` iterations from 1 to n, evenly spaced on a log scale."""
     if n <= N_POINTS:
         return list(range(1, n + 1))
+    # A set, because early steps of the geometric sequence round to the same iteration; both ends are in it.
     return sorted({round(n ** (i / (N_POINTS - 1))) for i in range(N_POINTS)})
 
 
@@ -65,13 +68,14 @@ def _sensitivity(table: Table, labels: list[str], xlabel: str) -> Figure | None:
     if not rows:
         return None
     figure, grid = panels(len(rows), 5, 1.55)
-    # The same span in every panel: a steep line means the same on each.
+    # The same span in every panel, so that slopes can be compared; at least 0.1, or noise would look steep.
     span = max(max(0.1, max(v.values()) - min(v.values())) for v in map(_values, rows)) * 1.25
     for axes, row in zip(grid, rows, strict=True):
         values = _values(row)
         middle = (max(values.values()) + min(values.values())) / 2
         axes.plot(list(values), list(values.values()), "-o", color=GREY, ms=4, lw=1.2)
         top = max(values.values())
+        # The tolerance of best_counts, so that the figure marks what the claim counts.
         winners = [x for x, value in values.items() if value >= top - 1e-9]
         axes.plot(winners, [top] * len(winners), "o", color=VERMILION, ms=6.5)
         axes.set(xlim=(-0.4, len(labels) - 0.6), ylim=(middle - span / 2, middle + span / 2))

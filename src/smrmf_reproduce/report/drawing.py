@@ -38,6 +38,7 @@ STYLE: dict[str, Any] = {
     "axes.axisbelow": True,
     "legend.frameon": False,
     "legend.fontsize": 8.5,
+    # Text stays text: smaller files, and readers can search and copy it.
     "svg.fonttype": "none",
 }
 
@@ -47,6 +48,7 @@ def house_style(name: str) -> Iterator[None]:
     """Draw with the house style; names inside the SVG depend on ``name`` only, not on the clock."""
     import matplotlib
 
+    # Without a salt matplotlib draws random ids, and every report would differ from the last.
     settings: Any = STYLE | {"svg.hashsalt": name}
     with matplotlib.rc_context(settings):
         yield
@@ -56,6 +58,7 @@ def new_figure(height: float) -> Figure:
     """Return an empty figure of the page's width, its parts placed without overlap."""
     from matplotlib.figure import Figure
 
+    # Not by pyplot, which keeps every figure alive and may look for a screen.
     return Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
 
 
@@ -88,11 +91,13 @@ def shorten(svg: str) -> str:
 
 
 def _hundredths(match: re.Match[str]) -> str:
+    # + 0.0 turns -0 into 0. Six digits of g are enough for coordinates below 10 000.
     return f"{round(float(match[0]), 2) + 0.0:g}"
 
 
 def inline(svg: str, name: str, title: str) -> str:
     """Return the SVG for use inside a page: its own names, scaled to the text's width, with a title."""
+    # Ids are unique in a file but not in a page of several figures: each gets the figure's name.
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r"url\(#([^)]+)\)", rf"url(#{name}-\1)", svg)
     svg = re.sub(r'(?:xlink:)?href="#([^"]+)"', rf'href="#{name}-\1"', svg)

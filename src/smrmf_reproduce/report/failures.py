@@ -1,4 +1,4 @@
-"""What is not behind the figures: runs that failed, cells without a run."""
+"""What the figures lack: runs that failed, and cells without a run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Missing:
-    """Cells of the comparison without any run: a whole data set, or methods on a set that was run."""
+    """Cells of the comparison without any run: a whole data set, or some methods on a set with runs."""
 
     data: str
     methods: str
@@ -43,6 +43,7 @@ def failed_runs(results: Results) -> list[Failure]:
         for run in runs:
             if run["status"] != "done":
                 causes[_cause(run)].append(run)
+        # n_runs is of the whole cell, so that a reader sees which share of a grid is lost.
         failures += [_failure(data, method, error, group, len(runs)) for error, group in causes.items()]
     return failures
 
@@ -51,6 +52,7 @@ def missing_cells(results: Results) -> list[Missing]:
     """Return the cells of the paper's comparison for which there is no run."""
     touched = results.data_sets("comparison")
     missing = []
+    # The paper's table, not the plan's: a set nobody asked for is missing as well.
     for data, name in REAL_SETS.items():
         absent = [method for method in results.paper.methods if not results.runs("comparison", data, method)]
         if data not in touched:

@@ -74,6 +74,7 @@ def draw_figures(results: Results, tables: Mapping[str, Table]) -> dict[str, Pic
     """Return the figures for which there are runs, by name."""
     pictures = {}
     for name, (build, caption) in FIGURES.items():
+        # Around drawing and saving: some settings act when the figure is made, others when it is written.
         with house_style(f"smrmf {name}"):
             figure = build(results, tables)
             if figure is not None:

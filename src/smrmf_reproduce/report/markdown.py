@@ -50,6 +50,7 @@ def _section(section: Section) -> str:
 def _claims(claims: Sequence[Claim]) -> str:
     lines = ["| verdict | statement | figures | rule |", "|---|---|---|---|"]
     for c in claims:
+        # A bar inside a cell would begin the next one.
         cells = (f"**{c.verdict}**", c.statement, c.figures, c.rule)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

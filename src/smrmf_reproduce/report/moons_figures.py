@@ -1,4 +1,4 @@
-"""Figures of the moons: what graph was learned, and which clusters came out."""
+"""Figures of the moons: the learned graphs, and the clusters."""
 
 from __future__ import annotations
 
@@ -72,8 +72,10 @@ def clusterings(results: Results, tables: Mapping[str, Table]) -> Figure | None:
 def matched(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return the labels renamed to the class each is best matched with, as the accuracy does."""
     counts = contingency_matrix(classes, labels)
+    # One to one, by the Hungarian method: the assignment behind clustering_accuracy.
     rows, columns = linear_sum_assignment(counts, maximize=True)
     names = dict(zip(np.unique(labels)[columns], rows, strict=True))
+    # A cluster beyond the number of classes has no partner: a label of its own makes all its points wrong.
     return np.array([names.get(label, len(counts)) for label in labels])
 
 
@@ -95,8 +97,10 @@ def _draw_edges(axes: Axes, points: np.ndarray, edges: list[Any]) -> int:
 
     weights: dict[tuple[int, int], float] = {}
     for i, j, weight in edges:
+        # Undirected: an edge stored in both directions is one pair, with the larger weight.
         pair = (min(i, j), max(i, j))
         weights[pair] = max(weights.get(pair, 0.0), float(weight))
+    # Relative to the largest, because weights of a heat kernel and of a learned graph have no common scale.
     top = max(weights.values(), default=1.0)
     # A dense graph is drawn lighter, or its edges would hide the points' classes.
     ink = min(1.0, (1500 / max(len(weights), 1)) ** 0.5)
@@ -104,6 +108,7 @@ def _draw_edges(axes: Axes, points: np.ndarray, edges: list[Any]) -> int:
         pairs = np.array([pair for pair, w in sorted(weights.items()) if low <= w / top < high], dtype=int)
         if not len(pairs):
             continue
+        # pairs x 2 x 2 to one list of points: every even one begins a line, every odd one ends it.
         path = Path(points[pairs].reshape(-1, 2), [Path.MOVETO, Path.LINETO] * len(pairs))
         axes.add_patch(PathPatch(path, fill=False, ec="#222222", lw=width * ink, alpha=alpha * ink, zorder=2))
     return len(weights)

@@ -15,6 +15,7 @@ from smrmf_reproduce.report.table import Table, count, mean_cell
 from smrmf_reproduce.report.tables import build_tables
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
 
+# The largest difference that the page calls near; the first of STEPS in page.py and the band of the scatter.
 NEAR = 0.03
 # Wide and of second interest: on the page behind a line to open.
 FOLDED = ("best_settings", "readings_nmi", "choice_of_reading", "no_labels_sets")
@@ -104,6 +105,7 @@ def compose(results: Results, provenance: Provenance) -> Report:
         for name, title, figure_names, table_names in OUTLINE
     )
     summary = summarize(results, tables, targets, claims)
+    # A part of an evaluation gives a shorter page, not one of empty tables.
     kept = tuple(section for section in sections if section.tables or section.pictures)
     return Report(provenance, summary, targets, claims, kept, failures, missing, tables, pictures)
 
@@ -153,6 +155,7 @@ def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
         f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "
         f"the paper, {above} higher than that, {below} lower; {higher} at or above the paper's value."
     )
+    # Recomputed over the sets in both: the printed averages are over other sets (paper note 59).
     means = {method: mean_cell(list(table.column(method).values())) for method in ours}
     texts = [
         f"{method} {cell.ours:.3f} (paper {cell.paper:.3f}, {cell.note})"
@@ -165,6 +168,7 @@ def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
 def _targets_line(targets: Sequence[Claim]) -> str:
     met = [target for target in targets if target.verdict == MET]
     untested = [target for target in targets if target.verdict == UNTESTED]
+    # Not tested is not missed: an incomplete evaluation says nothing on a target.
     missed = [target for target in targets if target not in met and target not in untested]
     line = f"Targets of this reproduction: {len(met)} of {len(targets)} met"
     line += f", {len(missed)} not met" if missed else ""

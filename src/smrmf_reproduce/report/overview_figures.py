@@ -23,6 +23,7 @@ RANGE = "#C5DFEE"
 def mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     """Draw each method's mean ACC: the paper's and ours; beside it the range over readings, on their sets."""
     table = tables["acc"]
+    # The same sets for all methods: means over different sets cannot stand in one order (paper note 59).
     rows = common_rows([row for row in table.rows if row.kind == "data"])
     if not rows:
         return None
@@ -66,6 +67,8 @@ def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[st
         if method not in results.other_readings()[1]:
             continue
         cell = readings_mean(results, "acc", "accuracy", method, sets)
+        # Only methods with all these sets, which the note of readings_mean tells: the others would be means
+        # over fewer.
         if cell.note == count(len(sets), "set") and cell.low is not None and cell.high is not None:
             axes.plot(
                 [cell.low, cell.high], [height, height], color=RANGE, lw=8, zorder=1, solid_capstyle="butt"
@@ -102,11 +105,13 @@ def accuracy_scatter(results: Results, tables: Mapping[str, Table]) -> Figure | 
         return None
     figure, grid = panels(len(pairs), 5, 1.95)
     for axes, (method, points) in zip(grid, pairs.items(), strict=True):
+        # The band of NEAR around equality.
         axes.fill_between([0, 1], [-0.03, 0.97], [0.03, 1.03], color="#DFDFDF", lw=0)
         axes.plot([0, 1], [0, 1], color=GREY, lw=0.8)
         axes.plot(
             [p for p, _ in points], [o for _, o in points], "o", ms=5, color=BLUE, alpha=0.75, mec="white"
         )
+        # The mean of differences, over this method's own sets.
         gap = fmean(ours - paper for paper, ours in points)
         axes.set_title(f"{method}  {gap:+.3f}")
         axes.set(xlim=(0, 1), ylim=(0, 1), xticks=[0, 0.5, 1], yticks=[0, 0.5, 1], aspect="equal")

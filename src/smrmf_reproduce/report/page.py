@@ -40,6 +40,7 @@ def write_report(results: Results, provenance: Provenance, folder: str | os.Path
         The HTML page.
     """
     report = compose(results, provenance)
+    # All is composed before the first file is written: an error in a table leaves the old report whole.
     files: dict[str, bytes] = {}
     for name, table in report.tables.items():
         if not table.is_empty:
@@ -48,10 +49,12 @@ def write_report(results: Results, provenance: Provenance, folder: str | os.Path
         files[f"figures/{name}.svg"] = picture.svg.encode()
         files[f"figures/{name}.png"] = picture.png
     files["README.md"] = to_readme(report).encode()
+    # Last in the dict and so last on disk: a kill on the way leaves the old page with some new tables.
     files["index.html"] = to_html(report).encode()
     target = Path(folder)
     for path, content in files.items():
         write_atomically(target / path, content)
+    # After the page: the old page may refer to files that the new one does not have.
     _remove_stale(target, set(files))
     return target / "index.html"
 
@@ -62,6 +65,8 @@ def to_html(report: Report) -> str:
     from markupsafe import Markup
 
     here = Path(__file__).parent / "templates"
+    # Error messages of runs stand on the page, so everything is escaped. StrictUndefined raises for a wrong
+    # name in the template, which would otherwise print nothing.
     environment = Environment(
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )

@@ -27,7 +27,7 @@ REAL_SETS = {
     "ova-colon": "OVA_Colon",
 }
 
-# The paper's thirteenth set is not distributed with the others; everything else is one of these.
+# All of the paper's real sets but the one whose file we could not get (paper note 40).
 TWELVE_SETS = tuple(name for name in REAL_SETS if name != "ova-colon")
 
 PAPER_NAMES = MOONS | REAL_SETS
@@ -114,7 +114,7 @@ class Paper:
         return self.cell(table, data, quantity).value
 
     def average(self, table: str, quantity: str) -> float | None:
-        """Return the average as printed, over whichever sets the paper had."""
+        """Return the average as printed, over the sets that the paper has for this column (paper note 59)."""
         return self.value(table, "AVG", quantity)
 
     def remark(self, place: str) -> str:
@@ -126,6 +126,7 @@ def printed_cells(paper: str = "smrmf") -> dict[tuple[str, str, str], PrintedVal
     """Read the tables of a paper, one row per printed cell."""
     with (PAPERS / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
         return {
+            # As printed, errors included: an average that is off (paper note 60) is shown and not corrected.
             (row["table"], row["dataset"], row["quantity"]): PrintedValue(
                 _number(row["value"]), _number(row["std"])
             )

@@ -30,6 +30,7 @@ class Provenance:
         found = []
         if self.started:
             found.append(f"started {self.started}")
+        # None is not known; zero seconds are a fact.
         if self.total_seconds is not None:
             found.append(f"{clock(self.total_seconds)} of computing")
         if self.n_runs is not None:

@@ -1,4 +1,4 @@
-"""From single runs to the figures of a table: best over a grid, mean over seeds, and what failed."""
+"""The figures of a table from single runs: best over a grid, mean over seeds, and what failed."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Score:
-    """One figure, the runs it was computed from, and how many runs of its cell are unusable.
+    """One figure, the runs behind it, and how many runs of its cell are unusable.
 
     ``runs`` are the finished runs behind ``value``. The counts are over the whole cell, every grid point: its
     planned runs, those that failed, those still to do. While there are any to do there is no value: the
@@ -73,13 +73,15 @@ class Results:
         absent: Collection[str] = (),
     ) -> None:
         self.paper = paper
-        # Sorted, so that the order in which runs finished changes no digit and no file.
+        # Sorted, so that the order in which runs finish changes no digit and no file.
         self.records = sorted(records, key=lambda r: (r["data"], r["method"], r["seed"], r["key"]))
         self._cells: dict[tuple[str, str, str, str], list[Record]] = defaultdict(list)
         for record in self.records:
+            # A run that serves several experiments stands in a cell of each.
             for experiment, reading in _instances(record["experiments"]):
                 self._cells[experiment, reading, record["data"], record["method"]].append(record)
         planned = list(planned)
+        # Not below zero: without a plan nothing is missing.
         self.n_to_do = max(0, len(planned) - len(self.records))
         self._planned = Counter(
             (experiment, reading, run.data, run.method)
@@ -133,6 +135,7 @@ class Results:
 
     def _complete(self, score: Score, *cell: str) -> Score:
         """Return the score if all planned runs of its cell are there, else one that says what is to do."""
+        # A Counter: zero for a cell that is not planned, whose runs are then complete as they are.
         to_do = self._planned[cell] - score.n_runs  # type: ignore[index]
         if to_do <= 0:
             return score
@@ -153,6 +156,8 @@ def best_over_grid(runs: list[Record], measure: str) -> Score:
         return Score(n_runs=len(runs), n_failed=_n_failed(runs))
     seeds = max(len(group) for group in points.values())
     full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
+    # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
+    # exactly, so ties do not depend on the order of the seeds, and max keeps the first of equals.
     best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
     chosen = tuple(full[best])
     return Score(*_mean_std(chosen, measure), chosen, len(runs), _n_failed(runs))
@@ -172,6 +177,7 @@ def _mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, flo
     values = [float(run[measure]) for run in runs]
     if not values:
         return None, None
+    # n - 1 in the divisor; a single run has no spread rather than a spread of zero.
     return fmean(values), stdev(values) if len(values) > 1 else None
 
 

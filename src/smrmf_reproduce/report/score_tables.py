@@ -25,6 +25,7 @@ def run_time_table(results: Results) -> Table:
     rows = _rows(
         results,
         "run-time",
+        # Over the whole grid: the time of the best point alone would depend on the labels.
         lambda d, m: results.average("comparison", d, m, "seconds"),
         spread=False,
     )
@@ -37,7 +38,7 @@ def run_time_table(results: Results) -> Table:
 
 
 def best_settings_table(results: Results) -> Table:
-    """Return the grid point at which each accuracy was reached."""
+    """Return the grid point behind each accuracy."""
     columns = results.paper.columns
     rows = [
         data_row(data, (_setting(results.best("comparison", data, method)) for method in columns))
@@ -104,6 +105,8 @@ def _row(
 
 def _averages(paper: Paper, table: str, rows: list[TableRow]) -> list[TableRow]:
     columns = list(zip(*(row.cells for row in rows), strict=True))
+    # Three rows, because the printed averages are over different sets for different methods (paper note 59):
+    # only the last one compares methods with each other.
     as_printed = tuple(Cell(paper=paper.average(table, method)) for method in paper.columns)
     in_both = tuple(mean_cell(list(column)) if _in_paper(column) else Cell() for column in columns)
     result = [
@@ -117,6 +120,7 @@ def _averages(paper: Paper, table: str, rows: list[TableRow]) -> list[TableRow]:
         )
         left_out = [row.name for row in rows if row not in common]
         few = len(left_out) < len(common)
+        # The shorter of two lists: the sets left out, or those that remain.
         names = "all but " * few + ", ".join(left_out if few else [row.name for row in common])
         result.append(TableRow(f"average, {count(len(common), 'common set')}", cells, "average", names))
     return result
@@ -137,8 +141,9 @@ def _in_paper(column: Sequence[Cell]) -> bool:
 
 
 def common_rows(rows: list[TableRow]) -> list[TableRow]:
-    """Return the rows where every column of the paper that was run at all has both figures."""
+    """Return the rows where every column of the paper with any run of ours has both figures."""
     columns = list(zip(*(row.cells for row in rows), strict=True))
+    # A method without any run must not empty the list of common sets.
     run = [i for i, c in enumerate(columns) if _in_paper(c) and any(cell.ours is not None for cell in c)]
     return [row for row in rows if run and all(row.cells[i].difference is not None for i in run)]
 
@@ -149,6 +154,7 @@ def no_labels_table(results: Results) -> Table:
     sets = common_no_label_sets(results)
     rows = []
     for method in methods:
+        # Over the same sets as the columns beside it, so that their difference is what labels add.
         tuned = [results.best("comparison", data, method).value for data in sets]
         cells = (
             _mean_over(results, sets, method, "accuracy"),
@@ -188,6 +194,7 @@ def common_no_label_sets(results: Results) -> list[str]:
     return [
         data
         for data in results.data_sets("no-labels")
+        # Our own sets are in no average.
         if data in REAL_SETS
         and all(results.average("no-labels", data, m, "accuracy").value is not None for m in methods)
     ]
@@ -202,7 +209,7 @@ def _mean_over(results: Results, sets: list[str], method: str, measure: str) -> 
 
 
 def _settings_note(results: Results, sets: list[str], method: str) -> str:
-    """Return the fixed setting; a method that changed it from set to set did not keep the rule."""
+    """Return the fixed setting; a number of settings shows that a method does not keep to one."""
     settings = {
         format_params(dict(run["params"])) for data in sets for run in results.runs("no-labels", data, method)
     }

@@ -81,6 +81,7 @@ class Table:
     def column(self, name: str) -> dict[str, Cell]:
         """Return one column's cells of the rows that count in averages, by row name."""
         index = self.columns.index(name)
+        # Without rows apart: what is in no average is in no verdict either.
         return {row.name: row.cells[index] for row in self.rows if row.kind == "data"}
 
     def row(self, name: str) -> dict[str, Cell]:
@@ -108,6 +109,7 @@ def insert_average(rows: list[TableRow], name: str, cells: tuple[Cell, ...]) -> 
 
 def mean_cell(cells: list[Cell]) -> Cell:
     """Return the mean of the cells that have both figures, and say over how many."""
+    # Ours and the paper's mean over the same sets, so that their difference is the mean difference.
     both = [cell for cell in cells if cell.difference is not None]
     if not both:
         return Cell(note="no set in both")
@@ -175,6 +177,7 @@ def best_column(table: Table, row: TableRow) -> int | None:
     notes = {row.cells[i].note for i in values}
     if not table.best or len(values) < 2 or (row.kind == "average" and len(notes) > 1):
         return None
+    # Of equals the first column. Compared in full precision, not as printed.
     return max(values, key=lambda i: values[i])
 
 
@@ -201,6 +204,7 @@ def number(value: float | None, digits: int, sign: bool = False) -> str:
     """Return a figure with a fixed number of digits, a dash for none; never "-0.00"."""
     if value is None:
         return DASH
+    # -0.0 + 0.0 is 0.0.
     rounded = round(value, digits) + 0.0
     return f"{rounded:{'+' if sign else ''}.{digits}f}"
 
@@ -210,10 +214,12 @@ def printed_number(value: float | None, digits: int) -> str:
     if value is None:
         return DASH
     fixed = f"{value:.{digits}f}"
+    # Large figures, such as sizes and seconds, need no more digits than usual.
     return fixed if float(fixed) == value or abs(value) >= 1 else f"{value:.3g}"
 
 
 def _four(value: float | None) -> float | None:
+    # Four digits hide the last bits, in which machines and library versions differ.
     return None if value is None else round(value, 4) + 0.0
 
 

@@ -9,8 +9,10 @@ from smrmf_reproduce.report.paper import PAPER_NAMES, TWELVE_SETS, Paper
 from smrmf_reproduce.report.table import Cell, Table, count
 from smrmf_reproduce.report.verdicts import MET, NOT_MET, UNTESTED, Judgement
 
-# 20-news is not the paper's matrix and OVA_Colon's file is not at hand: eleven dense real sets remain.
+# 20-news is not the paper's matrix (paper note 37) and OVA_Colon's file is not at hand (paper note 40):
+# eleven dense real sets remain.
 DENSE_SETS = tuple(name for name in TWELVE_SETS if name != "20-news")
+# One unit of the last printed digit for shares, two for similarities (paper note 29).
 TOLERANCES = {
     "before: bad neighbours": 0.01,
     "before: bad neighbourhoods": 0.01,
@@ -26,6 +28,7 @@ def before_columns(tables: Tables, paper: Paper) -> Judgement:
     untested, off, checked, largest = [], [], 0, 0.0
     for name in [PAPER_NAMES[data] for data in DENSE_SETS]:
         row = tables["violation"].row(name)
+        # All four absent means no run. One absent is a finding: the set has no good or no bad neighbourhood.
         if all(row[column].ours is None for column in TOLERANCES):
             untested.append(name)
             continue
@@ -34,6 +37,7 @@ def before_columns(tables: Tables, paper: Paper) -> Judgement:
             largest = max(largest, abs(row[column].difference or 0.0))
             if not agrees(row[column], tolerance):
                 off.append(f"{name} {column.removeprefix('before: ')} {_pair(row[column])}")
+    # A deviation decides at once; agreement needs every set.
     verdict = NOT_MET if off else UNTESTED if untested else MET
     agree = f"{checked - len(off)} of {count(checked, 'cell')} agree"
     figures = f"{agree}; largest difference before rounding {largest:.3f}."
@@ -50,6 +54,7 @@ def agrees(cell: Cell, tolerance: float) -> bool:
     """Tell whether our figure, rounded as the paper's, is within the tolerance; absent agrees with absent."""
     if cell.ours is None or cell.paper is None:
         return cell.ours is None and cell.paper is None
+    # 1e-9, because 0.28 - 0.27 is a little more than 0.01 in floating point.
     return abs(round(cell.ours, 2) - cell.paper) <= tolerance + 1e-9
 
 
@@ -61,6 +66,7 @@ def mean_accuracy(tables: Tables, paper: Paper, method: str, bound: float) -> Ju
     ours, printed, missing = _means(tables["acc"], method)
     if ours is None:
         return Judgement(rule, UNTESTED, "No result.")
+    # Judged over all twelve or not at all: a mean over some sets can pass a bound by leaving out hard ones.
     if missing:
         found = f"{ours:.4f} (paper {printed:.4f}) over {count(len(TWELVE_SETS) - len(missing), 'set')}"
         return Judgement(rule, UNTESTED, f"{found}; no result for {', '.join(missing)}.")

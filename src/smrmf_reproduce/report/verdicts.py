@@ -62,6 +62,7 @@ def all_or_some(outcomes: Sequence[bool], parts: int) -> str:
 
 def majority(wins: int, total: int) -> bool:
     """Tell whether more than half of the sets agree."""
+    # Strictly: half of the sets is no majority.
     return 2 * wins > total
 
 
@@ -88,6 +89,7 @@ def best_counts(rows: Mapping[str, Sequence[float]]) -> list[int]:
     for values in rows.values():
         top = max(values)
         for i, value in enumerate(values):
+            # Means of equal accuracies may differ in the last bit.
             counts[i] += value >= top - 1e-9
     return counts
 
@@ -105,6 +107,7 @@ class Comparison(NamedTuple):
 def compare(differences: Mapping[str, float]) -> Comparison:
     """Compare two columns by their differences on every data set."""
     values = list(differences.values())
+    # Differences below the margin count for neither side: the paper's two digits could not show them.
     n_higher, n_lower = sum(d >= MARGIN for d in values), sum(d <= -MARGIN for d in values)
     return Comparison(fmean(values), n_higher, n_lower, len(values), paired_test(values))
 
@@ -120,17 +123,20 @@ def describe_comparison(label: str, found: Comparison) -> str:
 def paired_test(differences: Sequence[float]) -> float | None:
     """Return the two-sided p-value of Wilcoxon's signed-rank test, None with fewer than five differences.
 
-    Sets without a difference say nothing about its direction and are left out, so equal columns
-    give None rather than an error. All signs are gone through up to 16 differences, which
-    is exact with ties as well, and beyond as many drawn ones.
+    Sets without a difference say nothing about its direction and are left out, so equal columns give None
+    rather than an error. Up to 16 differences all ``2^n`` signs are tried, which is exact with ties as well;
+    beyond that ``2^16`` drawn ones.
     """
     from scipy.stats import permutation_test, rankdata
 
     nonzero = np.array([d for d in differences if abs(d) > 1e-9])
+    # The smallest two-sided p of n signs is 2 / 2^n: 0.125 for four, 0.0625 for five.
     if len(nonzero) < 5:
         return None
+    # Rounded, so that differences equal up to rounding share their mean rank.
     ranks = np.sign(nonzero) * rankdata(np.abs(nonzero).round(9))
-    # SciPy's wilcoxon does the same where there are ties, a second for what takes a hundredth here.
+    # SciPy's wilcoxon does the same where there are ties, but takes a second instead of a hundredth. Signs
+    # are flipped because under the hypothesis each difference has either sign with the same probability.
     signs = {"permutation_type": "samples", "n_resamples": 2**16, "vectorized": True, "rng": 0}
     return float(permutation_test((ranks,), np.sum, **signs).pvalue)
 

@@ -13,13 +13,14 @@ LIBRARIES = ("smrmf", "numpy", "scipy", "scikit-learn", "numba")
 
 @cache
 def versions() -> dict[str, str]:
-    """Return the versions of what computes."""
+    """Return the versions of Python and of the libraries that compute."""
     return {"python": platform.python_version()} | {name: version(name) for name in LIBRARIES}
 
 
 @cache
 def machine() -> dict[str, Any]:
     """Describe the machine, without its name."""
+    # No host name: records are published with the page.
     found: dict[str, Any] = {"system": platform.system(), "cpu": _processor(), "cores": os.cpu_count()}
     if hasattr(os, "sysconf"):
         memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -29,6 +30,7 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     try:
+        # platform.processor() is empty or only the architecture on many Linux systems.
         with open("/proc/cpuinfo") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
         return names[0]
@@ -37,8 +39,9 @@ def _processor() -> str:
 
 
 def forget_peak_memory() -> None:
-    """Let the peak start anew, where the system allows it (Linux)."""
+    """Reset the peak of memory to what is held at this moment, where the system can (Linux)."""
     try:
+        # 5 resets VmHWM, the peak. Without it the largest run of a process would be the peak of all after it.
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
     except OSError:

@@ -50,18 +50,23 @@ class Worker:
 
     def measure(self, run: Run) -> Record:
         """Do a run and return its record; an error makes it a failed one."""
+        # Begun as a failure and overwritten on success: every record has the same fields.
         record = failed(run, "")
         start = time.perf_counter()
         try:
             data = self._points(run.data)
             self._warm_up(run)
             forget_peak_memory()
+            # After loading and compiling, which are costs of this process and not of the method.
             start, saved = time.perf_counter(), self._shared.saved
             with shared_work(self._shared), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # corners of a grid that do not converge belong to it
                 found, spent = _measure_data(run, data) if run.is_measurement else _fit(run, data)
             record |= found | {"status": DONE, "error": None}
+            # "seconds" is what the run takes alone: work taken over from earlier runs is added in full, or
+            # the first run of a batch would pay for all and tables would depend on the batches.
             record |= {"spent": spent, "seconds": spent + self._shared.saved - saved}
+        # Not BaseException: Ctrl-C and the end of the process are not results of the run.
         except Exception as error:
             reason = traceback.format_exception_only(error)[-1].strip()
             record |= {"error": reason, "spent": time.perf_counter() - start}
@@ -69,7 +74,7 @@ class Worker:
 
     def _points(self, name: str) -> datasets.Dataset:
         if self._loaded is None or self._loaded[0] != name:
-            self._shared = SharedWork()  # what was shared on other points would only take room
+            self._shared = SharedWork()  # results on other points cannot be used again
             self._loaded = (name, load_points(name, self._data_home))
         return self._loaded[1]
 
@@ -77,7 +82,10 @@ class Worker:
         """Compile what a run needs on a few points, outside of its time, the first time in a process."""
         if run.estimator in self._warm or run.is_measurement:
             return
+        # Before the fit, so that an estimator that fails on these points fails once and not in every run.
         self._warm.add(run.estimator)
+        # Not negative, as NMF needs it. Outside of shared_work, which keeps one result per function:
+        # these points would take the place of the data set's.
         X = np.abs(np.random.default_rng(0).normal(size=(60, 4)))
         with warnings.catch_warnings(), suppress(Exception):  # what is wrong shows in the run itself
             warnings.simplefilter("ignore")
@@ -118,6 +126,7 @@ def _fit(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
     X, y = data
     sizes = _sizes(X, y)
     start = time.perf_counter()
+    # Building is timed too, as a reading may compute its start there (filled_start).
     model = build(run, X, sizes["n_classes"]).fit(X)
     spent = time.perf_counter() - start
     found = sizes | scores(model, y)
@@ -135,7 +144,7 @@ def _sizes(X: Any, y: np.ndarray) -> Record:
 
 
 def _neighborhoods_of_data(name: str, X: Any, y: np.ndarray) -> dict[str, float | None]:
-    # The paper's bandwidths on simulated data are distances, not squared ones.
+    # The paper's bandwidths on simulated data are distances, not squared ones (paper note 29).
     return kernel_neighborhoods(X, y, "distance" if name in SIMULATED else "squared-distance")
 
 
@@ -148,6 +157,8 @@ def scores(model: Any, y: np.ndarray) -> Record:
     labels = model.labels_
     return {
         "accuracy": clustering_accuracy(y, labels),
+        # The divisor that fits the paper's moons table; the arithmetic mean is recorded beside it
+        # (paper note 57).
         "nmi_max": float(normalized_mutual_info_score(y, labels, average_method="max")),
         "nmi_arithmetic": float(normalized_mutual_info_score(y, labels, average_method="arithmetic")),
         "objective": float(model.objective_) if hasattr(model, "objective_") else None,
@@ -158,6 +169,7 @@ def scores(model: Any, y: np.ndarray) -> Record:
 
 def picture(model: Any, X: np.ndarray, y: np.ndarray) -> Record:
     """Return what a drawing of clusters and graph in the first two coordinates needs."""
+    # The graph is symmetric: its upper triangle has every edge once.
     W = sp.triu(getattr(model, "affinity_", sp.csr_array((len(y), len(y)))), k=1).tocoo()
     edges = zip(W.row.tolist(), W.col.tolist(), W.data.tolist(), strict=True)
     return {

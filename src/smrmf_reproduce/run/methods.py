@@ -1,4 +1,4 @@
-"""From the name and settings of a run to an estimator that is ready to fit."""
+"""Estimators that are ready to fit, built from the name and the settings of a run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.sharing import remember
 from smrmf_reproduce.run.plan import PlanError, Run
 
-# Entries of the non-negative SVD that count as zero where a reading fills them.
+# Entries of the non-negative SVD that count as zero where a reading fills them (paper note 13).
 SMALL = 1e-10
 
 
@@ -44,7 +44,9 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
         settings["init"] = filled_start(X, n_clusters, fill)
     if settings.get("selection") == "none":  # a file of settings has no word for None
         settings["selection"] = None
+    # The plan has the last word over paper_settings().
     model = kind(**base | settings)
+    # Not every estimator has these: HDBSCAN finds the number of clusters itself.
     if "n_clusters" in model.get_params():
         model.set_params(n_clusters=n_clusters)
     if "n_jobs" in model.get_params():
@@ -55,6 +57,7 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
 def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
     """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
     dense = X.toarray() if hasattr(X, "toarray") else X
+    # n x c, and the same at every point of a grid: one SVD serves them all.
     G = remember(nndsvd, dense, n_clusters)
     return np.where(G < SMALL, fill, G)
 

@@ -1,4 +1,4 @@
-"""How far neighbourhoods agree with the classes: of the data themselves, and of what SMRMF selects."""
+"""How far neighbourhoods agree with the classes: those in the data, and those that a model has learned."""
 
 from __future__ import annotations
 
@@ -25,15 +25,21 @@ def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, flo
     """
     X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
     n, k = len(X), int(np.sqrt(len(X)))
+    # Per point, so K is not symmetric before (4.10) symmetrises it: outliers have wide kernels.
     widths = neighbor_bandwidth(find_neighbors(X, k).squared[:, -1], bandwidth)
     mismatch, similarity = np.empty(n), np.empty(n)
+    # Blocks of 512 x n, because rows are independent and argsort needs an index array as large as K.
     for rows in (slice(start, min(start + 512, n)) for start in range(0, n, 512)):
         K = -symmetric_kernel_dissimilarity(squared_distances(X[rows], X), widths[rows], widths)
         own = np.arange(rows.start, rows.stop)
+        # By index and not by value, because duplicates have the kernel value of the point itself.
         K[np.arange(len(K)), own] = -np.inf
+        # Stable, so that ties go to the lower index on every machine.
         nearest = np.argsort(-K, axis=1, kind="stable")[:, :k]
         mismatch[rows] = (y[nearest] != y[own, None]).mean(axis=1)
         similarity[rows] = np.take_along_axis(K, nearest, 1).mean(axis=1)
+    # Strictly: with exactly half the printed shares do not come out (paper note 29). Half of k is exact
+    # in floating point, so no tolerance is needed.
     bad = mismatch > 0.5
     return {
         "bad_nn": float(mismatch.mean()),
@@ -60,9 +66,12 @@ def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
     mismatch = np.full(n, np.nan)
     Z = Z.tocsr() if sp.issparse(Z) else Z
     for i in range(n):
+        # A copy in both cases: Z belongs to the model.
         row = Z[[i]].toarray().ravel() if sp.issparse(Z) else np.array(Z[i])
         row[i] = 0
+        # Ties go to the lower index; the graph of a fit may use dissimilarities first (paper note 8).
         nearest = np.argsort(-row, kind="stable")[:k]
+        # Fewer than k where Z has fewer: a zero entry is no neighbour (paper note 8).
         nearest = nearest[row[nearest] > 0]
         if len(nearest):
             mismatch[i] = (y[nearest] != y[i]).mean()
@@ -71,11 +80,12 @@ def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:
     return {
         "selected": _mean(mismatch[chosen]),
         "other": _mean(mismatch[~chosen]),
+        # NaN > 0.5 is False: without np.where an empty neighbourhood would count as a good one.
         "bad_nbh": _mean(np.where(np.isnan(mismatch), np.nan, mismatch > 0.5)[chosen]),
     }
 
 
 def _mean(values: np.ndarray) -> float | None:
-    """Return the mean of what there is, None if there is nothing."""
+    """Return the mean of the values that are not NaN, None if there are none."""
     known = values[~np.isnan(values)]
     return float(known.mean()) if len(known) else None

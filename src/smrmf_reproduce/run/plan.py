@@ -1,4 +1,4 @@
-"""From a file that describes an evaluation to the list of its runs, each with a key of its own."""
+"""The runs of an evaluation, each with its own key, from the file that describes it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,10 @@ class Run:
     @property
     def key(self) -> str:
         """Return what names the run on disk: the same for the same work, whatever experiments it serves."""
+        # Not ``params``, a part of settings; not experiments and record, so that a new experiment reuses old
+        # runs; no version or machine, so that an upgrade repeats nothing (the page says where they differ).
         work = (self.data, self.method, self.estimator, dict(self.settings), self.seed)
+        # Sorted keys: the order of settings in a plan is no part of the work. 1 and 1.0 are different keys.
         return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:20]
 
     def merge(self, other: Run) -> Run:
@@ -58,6 +61,7 @@ class Run:
 
         A method without the choice in which two readings differ has one run for both readings.
         """
+        # A dict and not a set, to keep the order of the plan on every start.
         names = {**self.experiments, **other.experiments}
         both = {name: (*self.experiments.get(name, ()), *other.experiments.get(name, ())) for name in names}
         experiments = {name: tuple(dict.fromkeys(readings)) for name, readings in both.items()}
@@ -85,7 +89,7 @@ class Method:
     seeds: int = 1
 
     def base(self) -> dict[str, Any]:
-        """Return what the same method always has."""
+        """Return the settings that all runs of the method have."""
         chosen = {"settings": self.settings} | ({"selector": self.selector} if self.selector else {})
         return chosen | dict(self.fixed)
 
@@ -130,7 +134,7 @@ class Plan:
         return {**roles, "paper": self.methods(*PAPER_ROLES), **self.content["names"]}
 
     def _check(self) -> None:
-        """Meet every part of the description once, so that a mistake shows before anything runs."""
+        """Look up every name in the description, so that a mistake shows before anything runs."""
         for experiment in self.content["experiments"]:
             if unread := set(experiment.get("readings", [])) - set(self.content["readings"]):
                 raise KeyError(f"no reading {unread.pop()!r}")
@@ -175,6 +179,7 @@ class Plan:
         for exception in self.content.get("exceptions", []):
             if name in self.names(exception["methods"]) and data in self.names(exception["data"]):
                 changes = {k: v for k, v in exception.items() if k not in ("methods", "data", "why")}
+                # Fixed settings of several exceptions add up; a grid or a number of seeds is replaced.
                 changes["fixed"] = dict(method.fixed) | changes.get("fixed", {})
                 method = replace(method, **changes)
         if self.quick:
@@ -209,15 +214,19 @@ class Plan:
                 for method in self.names(experiment["methods"]) if data in order else ():
                     for run in self._cell(experiment, data, method):
                         key = run.key
+                        # Work that two experiments share, or that two readings leave the same, is done once.
                         found[key] = found[key].merge(run) if key in found else run
+        # Stable: on each set experiments keep the order of the plan.
         return sorted(found.values(), key=lambda run: order[run.data])
 
     def _cell(self, experiment: Mapping[str, Any], data: str, name: str) -> Iterator[Run]:
         """List the runs of one method on one set for one experiment."""
         method = self.method(name, data)
         record = frozenset([*method.record, *experiment.get("record", [])])
+        # Without an open choice all readings are the same run, and it belongs to the published one.
         readings = experiment.get("readings", [MAIN]) if method.readings else [MAIN]
         for reading, point in itertools.product(readings, _points(experiment, method)):
+            # The grid wins over a reading, and a reading over what is fixed.
             settings = method.base() | self._choices(reading, method) | point
             serves = {experiment["name"]: (reading,)}
             is_measurement = method.role == MEASUREMENT
@@ -248,6 +257,7 @@ def read_content(path: Path) -> dict[str, Any]:
         raise KeyError(f"no plan {paper!r} to extend")
     whole = read_content(PAPERS / f"{paper}.toml")
     for part, added in content.items():
+        # An empty dict or list, so that a part the paper's plan lacks is added like any other.
         known = whole.get(part, type(added)())
         whole[part] = known | added if isinstance(added, dict) else known + added
     return whole
@@ -259,11 +269,12 @@ def _points(experiment: Mapping[str, Any], method: Method) -> list[dict[str, Any
     if grid == "untuned":
         return [dict(method.untuned)]
     if grid == "short":
+        # The weight that all methods of the loop have, so that every reading gets the same number of trials.
         weights = method.grid.get("manifold_weight", [])
         return [dict(method.untuned) | {"manifold_weight": weight} for weight in weights]
     return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
 
 
 def _ends(values: list[Any], count: int) -> list[Any]:
-    """Return at most ``count`` of the values, the outermost ones."""
+    """Return at most ``count`` of the values: the first ones and the last."""
     return values if len(values) <= count else [*values[: count - 1], values[-1]]

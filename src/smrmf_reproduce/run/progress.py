@@ -27,10 +27,10 @@ LOG_PAUSE = 30.0
 
 
 class Forecast:
-    """Expect of a run what runs of its method took, those on the same data set first.
+    """Predict the seconds of a run from those of its method, on the same data set where there are any.
 
-    Seconds on other data sets are scaled by their sizes, all of them together, so that the large ones, which
-    say most about what is to come, weigh most.
+    Seconds on other data sets are scaled by their sizes. The rate is the sum of all seconds over the sum of
+    all sizes, not a mean of rates, so that large sets weigh most: they are most of the work that remains.
     """
 
     def __init__(self, records: Iterable[Record], n_points: Mapping[str, int]) -> None:
@@ -42,6 +42,7 @@ class Forecast:
 
     def learn(self, record: Record) -> None:
         """Take in a finished run."""
+        # What was spent, not ``seconds``: shared work is not done again, so it takes no time here either.
         if record["spent"] is not None:
             for known in ((record["method"],), (record["method"], record["data"])):
                 # In this order: the display asks from another thread, and must not divide by nothing.
@@ -49,7 +50,7 @@ class Forecast:
                 self._seconds[known] += record["spent"]
 
     def __call__(self, run: Run) -> float:
-        """Return the seconds to expect."""
+        """Return the predicted seconds."""
         known = (run.method, run.data) if (run.method, run.data) in self._seconds else (run.method,)
         rate = self._seconds[known] / self._sizes[known] if known in self._seconds else USUAL_RATE
         return rate * self._size(run.data)
@@ -118,6 +119,7 @@ class RunProgress:
             self._task = self._bar.add_task("runs", total=self._total, completed=done)
             self._bar.start()
         else:
+            # A daemon, so that an error in the main thread does not leave the program waiting for it.
             self._thread = threading.Thread(target=self._log, daemon=True)
             self._thread.start()
         return self
@@ -140,12 +142,14 @@ class RunProgress:
 
     def line(self) -> str:
         """Return in words how many runs are done, and how long it took and will take."""
+        # A copy, because finished() removes runs while the display asks from its own thread.
         left = sum(self._forecast(run) for run in list(self._left.values())) / self._jobs
         so_far = clock(time.monotonic() - self._began)
         done = self._total - len(self._left)
         return f"{done} of {self._total} runs, {so_far} so far, about {clock(left)} left"
 
     def _log(self) -> None:
+        # The event is also the clock: __exit__ ends the pause at once.
         while not self._stop.wait(LOG_PAUSE):
             self._console.print(self.line(), highlight=False)
 

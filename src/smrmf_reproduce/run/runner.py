@@ -1,4 +1,4 @@
-"""Do all runs that have no result yet, on all cores; stop at any moment and go on later."""
+"""Do all runs that have no result yet, in several processes; safe to stop at any moment and to continue."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from smrmf_reproduce.run.measure import Worker, failed
 from smrmf_reproduce.run.plan import Run
 from smrmf_reproduce.run.store import Record, Store, sole_use
 
-# Runs that one process does in a row, so that they share their start.
+# Runs that one process does in a row, so that they share their start. Longer batches leave cores
+# without work at the end, shorter ones repeat the start in more processes.
 BATCH = 8
 # Seconds between two looks for new records.
 PAUSE = 0.25
@@ -26,6 +27,7 @@ KILLED = "the process was killed, most likely because memory ran out; free memor
 
 def batches(runs: Sequence[Run]) -> Iterator[list[Run]]:
     """Cut the runs into batches of one method on one data set."""
+    # Adjacent runs only, not sorted: the plan's order, small sets first, is the order of the work.
     for _, group in itertools.groupby(runs, key=lambda run: (run.data, run.method)):
         while batch := list(itertools.islice(group, BATCH)):
             yield batch
@@ -47,6 +49,7 @@ class Awaited:
     def arrived(self, runs: Iterable[Run]) -> Iterator[Record]:
         """Return the new records of some of the runs, each once."""
         for key in [run.key for run in runs if run.key in self._runs]:
+            # Failed runs are done again and have an old record, which must not be taken for the new one.
             if self._store.stamp(key) != self._before[key] and (record := self._store.read(key)):
                 del self._runs[key]
                 yield record
@@ -67,8 +70,10 @@ def execute(
             try:
                 yield from _execute_together(awaited.runs, awaited, store, jobs, data_home)
             except TerminatedWorkerError:
+                # All workers of the broken pool are dead here, so marks do not change any more.
                 suspects = store.under_way()
                 store.forget_marks()
+                # Saved between the last look and the death; a run killed after its save is no suspect either.
                 yield from awaited.arrived(awaited.runs)
                 # Without a mark it died between two runs: then the next one goes alone, so that any
                 # round, however often workers die, has one run less to do.
@@ -81,10 +86,10 @@ def execute(
 def _execute_together(
     runs: Sequence[Run], awaited: Awaited, store: Store, jobs: int, data_home: str | None
 ) -> Iterator[Record]:
-    """Do the runs in as many processes; raise TerminatedWorkerError if one of them is killed.
+    """Do the runs in ``jobs`` processes; raise TerminatedWorkerError if one of them is killed.
 
-    Also one job has a process of its own, which a lack of memory may end. Ctrl-C is for this process
-    alone: it ends the others, and their end cannot be taken for anything else.
+    A single job has its own process too, because a lack of memory may end it. Ctrl-C acts on this process
+    alone, which then ends the others.
     """
     workers = ProcessPoolExecutor(
         jobs, initializer=begin_process, initargs=(store.folder, data_home, os.getpid())
@@ -94,13 +99,18 @@ def _execute_together(
         # One more than can run at once: workers cannot be ended quietly while more are waiting.
         under_way: dict[Future[None], list[Run]] = dict(itertools.islice(work, jobs + 1))
         while under_way:
+            # Wait first, look second: a record is on disk before its batch is done, so none is missed
+            # when the batch leaves under_way.
             done, _ = wait(under_way, timeout=PAUSE, return_when=FIRST_COMPLETED)
             yield from awaited.arrived(run for batch in under_way.values() for run in batch)
             for future in done:
+                # Raises what ended a worker.
                 future.result()
                 del under_way[future]
             under_way |= dict(itertools.islice(work, len(done)))
     finally:
+        # Also on Ctrl-C and when the caller closes this generator. Runs that are cut off have no record
+        # and are pending at the next start.
         workers.shutdown(kill_workers=True)
 
 
@@ -137,6 +147,8 @@ _process: WorkerProcess | None = None
 def begin_process(folder: Path, data_home: str | None, parent_pid: int) -> None:
     """Prepare a worker process for its batches."""
     global _process
+    # Ctrl-C in a terminal reaches all processes. Only the parent acts on it: a worker that ended by it could
+    # be taken for one that was killed.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     _process = WorkerProcess(Store(folder), Worker(data_home), parent_pid)
 
@@ -145,10 +157,14 @@ def do_batch(runs: Iterable[Run]) -> None:
     """Do some runs one after the other, in this process, as long as the one that asked for them lives."""
     assert _process is not None, "a batch needs a process that began with begin_process"
     store = _process.store
+    # One thread each: processes fill the cores, and seconds of runs stay comparable.
     with threadpool_limits(1):
         for run in runs:
+            # A killed parent leaves its workers to another process: end after the run at hand, not after all.
             if _process.parent_pid != os.getppid():
                 return
+            # A kill between begin and save leaves a mark without a record, which names the run as a suspect;
+            # one between save and end leaves both, and the record counts.
             store.begin(run)
             store.save(_process.worker.measure(run))
             store.end(run)

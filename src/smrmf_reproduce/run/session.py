@@ -1,4 +1,4 @@
-"""What is known of the runs of an evaluation: read once, then kept up to date."""
+"""Which runs of an evaluation have a record: read from disk once, then kept up to date."""
 
 from __future__ import annotations
 
@@ -29,9 +29,11 @@ class Session:
 
     def pending(self) -> list[Run]:
         """Return the runs without a result; one that failed has none."""
+        # A failure may be of the machine, such as memory, so each start tries it again.
         return [run for run in self.runs if self.known.get(run.key, {}).get("status") != DONE]
 
     def records(self) -> list[Record]:
         """Return all records, each with the experiments that its run serves."""
+        # Experiments come from the plan, not from the disk: an old record serves new experiments.
         found = ((run, self.known.get(run.key)) for run in self.runs)
         return [record | {"experiments": run.experiments} for run, record in found if record is not None]

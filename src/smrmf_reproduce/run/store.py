@@ -1,4 +1,4 @@
-"""Where results are kept: one small file per run, complete or not there at all."""
+"""Results on disk: one small file per run, which is either complete or absent."""
 
 from __future__ import annotations
 
@@ -21,30 +21,34 @@ DONE, FAILED = "done", "failed"
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file so that a crash at any moment leaves the old one or the new one, never a part."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    # In the same folder, because a rename is atomic within one file system only.
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
+            # Without it a power cut after the rename may leave the new name with no content behind it.
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # readable for all, as any other file
+        os.chmod(temporary, 0o644)  # mkstemp makes files for their owner alone
         os.replace(temporary, path)
     except BaseException:
+        # Also for Ctrl-C. What a kill leaves here begins with a dot, and forget_marks removes it.
         Path(temporary).unlink(missing_ok=True)
         raise
 
 
 @contextmanager
 def sole_use(folder: Path) -> Iterator[None]:
-    """Keep a second command out of a folder, where both would do the same work and undo each other's marks.
+    """Keep a second command out of a folder, where both would do the same work and remove each other's marks.
 
-    The system lets go of the lock however this process ends.
+    The system releases the lock when this process ends, whatever ends it, so no stale lock can remain.
     """
     if sys.platform == "win32":  # which has no locks on folders
         yield
         return
     import fcntl
 
+    # Python opens it as not inheritable, so a worker that outlives a killed parent holds no lock.
     handle = os.open(folder, os.O_RDONLY)
     try:
         try:
@@ -79,6 +83,7 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Keep a record, in place of an earlier one of the same run."""
+        # Keys are hashes of the work: the same run can only replace itself.
         write_atomically(self._path(record["key"]), json.dumps(record).encode())
 
     def read(self, key: str) -> Record | None:
@@ -92,6 +97,7 @@ class Store:
             status = self._path(key).stat()
         except FileNotFoundError:
             return None
+        # The rename of write_atomically brings a new file, and so another inode or a later time.
         return status.st_ino, status.st_mtime_ns
 
     def _path(self, key: str) -> Path:
@@ -99,6 +105,7 @@ class Store:
 
     def begin(self, run: Run) -> None:
         """Mark a run as under way in this process."""
+        # Not atomic: losing a mark costs a hint on what failed, never a result.
         (self.marks / run.key).write_text(f"{os.getpid()} {run}")
 
     def end(self, run: Run) -> None:
@@ -118,12 +125,14 @@ class Store:
 
     def forget_marks(self) -> None:
         """Take away what a killed process left: marks, and files it was writing."""
+        # The pattern has the prefix of write_atomically, which no complete record has.
         for left in (*self.marks.iterdir(), *self.results.glob(".*.json.*")):
             left.unlink(missing_ok=True)
 
 
 def busy_seconds(records: Iterable[Record]) -> float:
-    """Return for how long anything ran at all, however often the whole was stopped and begun again."""
+    """Return the seconds in which at least one run was under way, pauses between two starts left out."""
+    # The length of a union of intervals: sorted by their starts, each adds what lies after the latest end.
     spans = sorted((datetime.fromisoformat(r["started"]).timestamp(), r["spent"] or 0.0) for r in records)
     total, end = 0.0, float("-inf")
     for start, length in spans:
