@@ -24,8 +24,8 @@ from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
 
 Weigh = Callable[[np.ndarray], Start]
 
-# The protocol of the paper's manifold methods (paper notes 9, 13 and 32). Its weights were tuned with
-# labels over 1e-3, 1e-2, 1e-1, 1.
+# The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
+# labels, over 1e-3, 1e-2, 1e-1, 1 (paper note 41).
 PAPER_PROTOCOL: dict[str, Any] = {
     "n_neighbors": "sqrt",
     "init": "nndsvd",

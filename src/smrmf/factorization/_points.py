@@ -1,6 +1,6 @@
 """The points before anything is learned: sizes that fit each other, few coordinates, nearest neighbours.
 
-The data have three forms after the door. ``data`` are as given, in a safe range. ``reduced`` points have
+The data have three forms after the checks. ``data`` are as given, in a safe range. ``reduced`` points have
 as few coordinates as the method allows: the loop sees them only through lengths and inner products of
 rows, which stay the same on any orthonormal basis of their span. The ``scaled`` points of the loop
 (:mod:`smrmf.factorization._start`) are those in the unit that the start has measured.
@@ -125,7 +125,7 @@ def leading_axes(X: np.ndarray) -> Reduced:
 
 
 class ManifoldInput(NamedTuple):
-    """What the door lets in: data in a safe range, what they were divided by, and the sizes."""
+    """Checked input: data in a safe range, the magnitude they are divided by, and the sizes."""
 
     data: np.ndarray
     magnitude: float
