@@ -151,7 +151,7 @@ def check_n_neighbors(n_neighbors: int, n_samples: int, way_out: str) -> None:
 
 
 def count_exemplars(exemplars: float, n_samples: int, at_least: int = 1) -> int:
-    """Return the number of points that a count or a share of all means; a share gives ``at_least`` or more."""
+    """Return the number of points that a count or a share means; a share gives ``at_least`` or more."""
     # By type, not by value: 1 is one point, 1.0 all of them.
     if not isinstance(exemplars, numbers.Integral):
         return min(max(round(exemplars * n_samples), at_least, 1), n_samples)
@@ -307,14 +307,14 @@ def feature_attributes(X: Any) -> dict[str, Any]:
 
 
 def scale_to_safe_range(X: Any) -> tuple[Any, float]:
-    """Return the data and what they are divided by: a power of two if their squares could overflow or vanish."""
+    """Divide by a power of two where squares of the data could overflow or vanish; return both."""
     largest = float(abs(X).max()) if X.size else 1.0
     # Squares then stay below the square root of the largest number: sums of them, and their products with
     # weights, have room.
     limit = np.finfo(X.dtype).max ** 0.25
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
-    # Division by a power of two changes the exponent only: all digits of the data are kept.
+    # Division by a power of two changes exponents only: entries keep all digits, short of underflow.
     magnitude = 2.0 ** np.floor(np.log2(largest))
     return divide_keeping_dtype(X, magnitude), magnitude
 

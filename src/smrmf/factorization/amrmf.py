@@ -148,8 +148,8 @@ class AMRMF(ManifoldFactorization):
         if isinstance(self.selection_weight, str):
             beta = scaled_selection_weight(self.selection_weight, dissimilarity, problem, start)
         else:
-            # The weight is meant for squared distances of the data as given, magnitude^2 * scale * D here; the
-            # objective of the loop is divided by magnitude * start.scale.
+            # The weight is meant for squared distances of the data as given, magnitude^2 * scale * D here;
+            # the objective of the loop is divided by magnitude * start.scale.
             beta = self.selection_weight * (problem.magnitude * dissimilarity.distances.scale / start.scale)
         columns = ClosedFormAffinity(
             dissimilarity,
