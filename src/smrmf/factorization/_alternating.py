@@ -182,7 +182,7 @@ class AlternatingSolution:
         }
 
     def warnings(self, name: str, tol: float) -> Warnings:
-        """Say that the iterations did not suffice, unless they were all asked for (``tol=0``)."""
+        """Return the warning that the iterations did not suffice; with ``tol=0`` all are done on purpose."""
         if self.converged or self.stopped or tol == 0:
             return []
         reason = "the objective still changes by more than tol per iteration: raise max_iter or tol"

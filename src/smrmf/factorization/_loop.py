@@ -151,8 +151,8 @@ def factorize(
     # G F is the one work array of this size: line 9 needs it, and the ascent of line 16 renews it.
     GF = np.empty_like(X)
     pool.map(lambda rows: np.matmul(G[rows], F, out=GF[rows]), row_blocks(*X.shape))
-    # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
-    # iteration, because the objective needs them there and the next iteration here.
+    # Lines 7 and 8: Z-hat and its Laplacian. After this they are made where Z is, at the end of an
+    # iteration: the objective needs them there, and the next iteration at its beginning.
     laplacian = Laplacian(graph.weights, pool)
     LG = laplacian @ G
     status = Status.OBJECTIVE
@@ -180,8 +180,8 @@ def factorize(
                 check_graph(changed.weights, len(X), type(affinity).__name__)
             graph, laplacian = changed, Laplacian(changed.weights, pool)
         LG = laplacian @ G
-        # Line 16: the other multipliers and the penalty.
-        # With the mu of the steps above: the ascent by mu times the residual belongs to that penalty.
+        # Line 16: the other multipliers, and then the penalty: an ascent by mu times the residual belongs to
+        # the mu of the steps above.
         loss, gap = ascend(X, G, F, E, mu, L1, GF, pool)
         L2 += mu * (G - H)
         mu = min(rho * mu, LARGEST_PENALTY)

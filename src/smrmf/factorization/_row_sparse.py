@@ -67,7 +67,7 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
         D = self.dissimilarity.dense()
         start = remember(a2dm2, D, self.constraint, self.dissimilarity.points.pool)
         if self.single_start:
-            # In place: ``remember`` returns a copy of what it keeps.
+            # In place: ``remember`` hands out copies of what it keeps for other fits.
             start.C[:] = 0
             start.C[:, central_point(D)] = 1
         state = RowSparseState(D, start.Z, start.C, start.multiplier)

@@ -1,4 +1,4 @@
-"""APMF: the loop on points that are projected anew in every iteration."""
+"""APMF: the loop on points whose projection is learned in every iteration."""
 
 from __future__ import annotations
 

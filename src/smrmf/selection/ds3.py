@@ -217,7 +217,7 @@ class DS3(ClusterMixin, Selector):
             # Beyond the price that leaves one representative nothing changes but the time it takes.
             price = min(self.regularization, 1.0) * largest_price(D, self.norm)
             kind = L1InfRegularizer if self.norm == "linf" else L12Regularizer
-            # min price ||C|| + mu/2 ||C - Y||^2 is the proximal map of (price / mu) ||C||.
+            # The C step, min price ||C|| + mu/2 ||C - Y||^2, is the proximal map of (price / mu) ||C||.
             return lambda penalty: kind(price / penalty)
         # q rows that represent N/q targets each have q largest entries of 1 and q norms of sqrt(N/q).
         radius = float(n_exemplars) if self.norm == "linf" else float(np.sqrt(n_exemplars * len(D)))
@@ -271,7 +271,7 @@ def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
 
     n = X.shape[0]
     D = np.empty((n, n), X.dtype)
-    # Rows of blocks against all points, each written by one thread.
+    # Blocks of rows, not all pairs at once: scikit-learn's temporary arrays stay as small as a block.
     blocks = row_blocks(n, n)
     pool.map(lambda rows: np.copyto(D[rows], pairwise_distances(X[rows], X, metric=metric)), blocks)
     return D
@@ -343,8 +343,8 @@ def solve_ds3(
     adaptive : bool
         Whether to adapt the penalty for some time.
     tol : float
-        Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
-        change of Z.
+        Largest entry of Z - C, in this iteration and the last, and largest change of C at which to stop;
+        they bound the change of Z.
     max_iter : int
         Maximum number of iterations.
     pool : Pool

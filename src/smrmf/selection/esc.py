@@ -77,10 +77,10 @@ class ESC(ClusterMixin, Selector):
         Cluster of every point, consecutive from 0. A row of zeros has no direction and gets the label of the
         largest cluster (one of its own, if there are fewer other rows than clusters).
     exemplar_indices_ : array of shape (n_exemplars,)
-        The exemplars, in the order of choice. As many are found as were asked for: once all points are
+        The exemplars, in the order of choice. As many are found as asked for: once all points are
         represented as well as an exemplar itself, duplicates follow, and rows of zeros come last of all.
     exemplar_scores_ : array of shape (n_exemplars,)
-        Cost of each exemplar just before it was chosen: lambda/2 for the first, not rising, and at least
+        Cost of each exemplar just before its choice: lambda/2 for the first, not rising, and at least
         ``1 - 1/(2 lambda)``, the cost of an exemplar; zero for a row of zeros.
     coefficients_ : CSR matrix of shape (n_samples, n_exemplars)
         The c of every point; ``(1 - 1/lambda)`` at its own place for an exemplar.
@@ -286,8 +286,8 @@ def split_rows(unit: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]
 def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int, pool: Pool) -> sp.csr_array:
     """Return the symmetric graph that joins every point to those with the nearest unit coefficient vectors.
 
-    All vectors at a right angle are equally far, and a choice among them would be arbitrary: the points
-    nearest by cosine take their place.
+    Vectors at a right angle or more have nothing in common, and a choice among them would be arbitrary: the
+    points nearest by cosine take their place.
     """
     if n_neighbors < 1:
         return sp.csr_array((len(C), len(C)))
