@@ -1,4 +1,4 @@
-"""How every estimator fits: check at the door, solve, warn, and set all attributes once all is done."""
+"""The fit that all estimators share: check, solve, warn, and set all attributes in one step at the end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import Constraints, check_parameters, feature_attributes, finite_array
 
-# Frames below these folders are not the caller's.
+# Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
 _LIBRARIES = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, sklearn.__file__))
 
 
@@ -36,7 +36,7 @@ class Fitted(NamedTuple):
 
 @dataclass(frozen=True)
 class FitReporter:
-    """Tell the callbacks of every step of a fit; they may ask to stop."""
+    """Report every step of a fit to the callbacks, which may ask to stop."""
 
     estimator: AbstractEstimator
     context: Any
@@ -44,13 +44,14 @@ class FitReporter:
     features: dict[str, Any]
 
     def __call__(self, metadata: dict[str, Any], attributes: Callable[[], dict[str, Any]]) -> bool:
-        """Report a step; ``attributes`` makes the fitted attributes as of now, if they are asked for."""
+        """Report a step and return whether to stop; ``attributes`` makes the fitted attributes on request."""
         task = self.context.subcontext(task_name="iteration")
         task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
         return task.call_on_fit_task_end(
             estimator=self.estimator,
             X=self.X,
             metadata=metadata,
+            # A function: the attributes may take as long as a step, and most callbacks do not need them.
             reconstruction_attributes=lambda: attributes() | self.features,
         )
 
@@ -58,7 +59,7 @@ class FitReporter:
 class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     """The fit that all estimators share; a subclass prepares and solves its problem.
 
-    ``_constraints`` says what parameters may be that the common table does not have, or has otherwise.
+    ``_constraints`` adds parameters to the common table of constraints, or replaces its entries.
     """
 
     _constraints: ClassVar[Constraints] = {}
@@ -68,12 +69,12 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[Any, int]:
         """Return the problem to solve, and how many steps the solution takes at most.
 
-        What does not fit is refused here, before any work is done.
+        Data and sizes that do not fit are refused here, before any work is done.
         """
 
     @abstractmethod
     def _solve(self, given: Any, pool: Pool, report: FitReporter) -> Fitted:
-        """Solve what was prepared."""
+        """Return the solution of the prepared problem; it may not change ``self``."""
 
     @with_callbacks
     def fit(self, X: Any, y: None = None) -> Self:
@@ -100,9 +101,11 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:
             fitted = self._solve(given, pool, FitReporter(self, context, X, features))
+        # Before the attributes: where warnings are errors, the fit fails and leaves no results.
         for message, category in fitted.warnings:
             warnings.warn(message, category, stacklevel=callers_stack_level())
         # One step, at the end: a fit that is refused or interrupted leaves the earlier one as it is.
+        # Names of an earlier fit go: the new X may have none.
         earlier = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
         self.__dict__ = earlier | fitted.attributes | features
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -110,7 +113,7 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
 
 def convergence_warnings(name: str, n_iter: int, reason: str) -> Warnings:
-    """Say that the iterations did not suffice."""
+    """Return the warning that the iterations did not suffice, and why."""
     message = f"{name} did not converge in max_iter={n_iter} iterations: {reason}."
     return [(message, ConvergenceWarning)]
 

@@ -1,6 +1,6 @@
-"""The door: what parameters may be, written as data, the checks of the data, and a safe range for them.
+"""Checks of parameters and data before a fit: constraints written as a table, and a safe range for the data.
 
-Every refusal is one sentence: the value, the limit, the way out.
+Every refusal is one sentence with the value, the limit, and what to do instead.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ DEFAULT_NEIGHBORS = 10
 
 
 class ParameterError(ValueError, TypeError):
-    """A parameter has a value or a type that it cannot have."""
+    """A parameter has a value or a type that it cannot have; callers may expect either kind of error."""
 
 
 @dataclass(frozen=True)
 class Interval:
-    """A finite number within limits; ``above`` leaves its lower limit out."""
+    """A finite number within limits; with ``above`` the lower limit itself is not allowed."""
 
     low: float | None = None
     high: float | None = None
@@ -37,11 +37,12 @@ class Interval:
     def accepts(self, value: Any) -> bool:
         """Tell whether the value is such a number."""
         kind = numbers.Integral if self.integer else numbers.Real
+        # True is an Integral to Python, but n_clusters=True is a mistake.
         if isinstance(value, bool | np.bool_) or not isinstance(value, kind):
             return False
         try:
             number = float(value)
-        except OverflowError:
+        except OverflowError:  # an integer beyond the largest float
             return False
         too_low = self.low is not None and (number <= self.low if self.above else number < self.low)
         too_high = self.high is not None and number > self.high
@@ -94,7 +95,7 @@ SHARE = Interval(0, 1, above=True)
 AUTO = OneOf("auto")
 NONE = InstanceOf("None", type(None))
 
-# What a parameter of this name may be in every estimator that does not say otherwise.
+# What a parameter of this name may be in every estimator whose own constraints do not replace it.
 CONSTRAINTS: Constraints = {
     "n_clusters": (COUNT,),
     "exemplars": (COUNT, SHARE),
@@ -150,7 +151,8 @@ def check_n_neighbors(n_neighbors: int, n_samples: int, way_out: str) -> None:
 
 
 def count_exemplars(exemplars: float, n_samples: int, at_least: int = 1) -> int:
-    """Return how many points a count or a share of all points means; a share gives ``at_least`` so many."""
+    """Return the number of points that a count or a share means; a share gives ``at_least`` or more."""
+    # By type, not by value: 1 is one point, 1.0 all of them.
     if not isinstance(exemplars, numbers.Integral):
         return min(max(round(exemplars * n_samples), at_least, 1), n_samples)
     if exemplars > n_samples:
@@ -179,9 +181,10 @@ class Sizes:
         exemplars: float | None = None,
         usual_neighbors: int = DEFAULT_NEIGHBORS,
     ) -> Sizes:
-        """Resolve words and shares; refuse what does not fit the data."""
+        """Return the sizes that words and shares mean for this data; refuse what does not fit it."""
         check_n_clusters(n_clusters, n_samples)
         if isinstance(n_neighbors, str):
+            # The square root is rounded down (paper note 32).
             wanted = usual_neighbors if n_neighbors == "auto" else int(np.sqrt(n_samples))
             n_neighbors = min(wanted, n_samples - 1)
         else:
@@ -192,7 +195,7 @@ class Sizes:
 
 
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
-    """Return X as a float array or CSR matrix; say where it is not finite."""
+    """Return X as a float array or CSR matrix; refuse it, with the place, where it is not finite."""
     X = check_array(
         X,
         accept_sparse="csr",
@@ -204,7 +207,7 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
         input_name="X",
     )
     values = X.data if sp.issparse(X) else X
-    # One cheap sum tells almost always that all is well.
+    # A finite sum proves that all entries are finite; an infinite one may be overflow, so look at each.
     with np.errstate(over="ignore", invalid="ignore"):
         suspect = not np.isfinite(values.sum())
     if suspect and not np.isfinite(values).all():
@@ -223,7 +226,7 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
 
 
 def available_bytes() -> int:
-    """Return how much memory this process can get, as far as the system tells."""
+    """Return how many bytes this process can get, as far as the system reports it."""
     limits = [np.iinfo(np.int64).max]  # unknown: let the allocation itself decide
     with suppress(AttributeError, OSError, ValueError):
         limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
@@ -304,11 +307,14 @@ def feature_attributes(X: Any) -> dict[str, Any]:
 
 
 def scale_to_safe_range(X: Any) -> tuple[Any, float]:
-    """Divide by a power of two where squares of the data would overflow or vanish; return it too."""
+    """Divide by a power of two where squares of the data could overflow or vanish; return both."""
     largest = float(abs(X).max()) if X.size else 1.0
+    # Squares then stay below the square root of the largest number: sums of them, and their products with
+    # weights, have room.
     limit = np.finfo(X.dtype).max ** 0.25
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
+    # Division by a power of two changes exponents only: entries keep all digits, short of underflow.
     magnitude = 2.0 ** np.floor(np.log2(largest))
     return divide_keeping_dtype(X, magnitude), magnitude
 
@@ -316,5 +322,6 @@ def scale_to_safe_range(X: Any) -> tuple[Any, float]:
 def divide_keeping_dtype(X: Any, divisor: float) -> Any:
     """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
     if not sp.issparse(X):
+        # A float64 scalar of NumPy would make float32 data float64.
         return X / X.dtype.type(divisor)
     return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)

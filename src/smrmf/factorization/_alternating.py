@@ -1,7 +1,7 @@
 """Factorisations that improve their two factors in turn: the loop of GNMF and of every layer of semi-NMF.
 
-No update raises ``||X - G F||_F^2`` plus what the method adds, so there is nothing to balance and nothing
-to guard: the loop ends when the objective settles.
+No update raises the objective, ``||X - G F||_F^2`` plus what the method adds. So no penalty has to grow and
+no constraint has to be watched: the loop ends when the objective settles.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
 from smrmf.kernels.scaling import matmul
 from smrmf.kernels.semi_nonnegative import multiply_rows
 
-# Denominators of multiplicative updates, for data of unit size.
+# Denominators of multiplicative updates are at least this, for data of unit size: 0 / 0 must give 0, not NaN.
 SMALLEST = 1e-10
 
 
@@ -28,10 +28,10 @@ SMALLEST = 1e-10
 class Factors:
     """The two factors, with ``G'X`` and ``G'G``, which both the next update and the objective need."""
 
-    G: np.ndarray
-    F: np.ndarray
-    GX: np.ndarray
-    GG: np.ndarray
+    G: np.ndarray  # n x c
+    F: np.ndarray  # c x m
+    GX: np.ndarray  # c x m, double precision
+    GG: np.ndarray  # c x c, double precision
 
 
 class AbstractAlternation(ABC):
@@ -55,6 +55,7 @@ class AbstractAlternation(ABC):
 
     def products(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``G'X`` and ``G'G`` in double precision, summed over blocks of rows."""
+        # Sums over n rows in float32 would lose the digits that the difference in ``objective`` needs.
         X, G = self.X, G.astype(np.float64, copy=False)
         if sp.issparse(X):
             return (X.T @ G).T, G.T @ G
@@ -64,6 +65,7 @@ class AbstractAlternation(ABC):
         parts = self.pool.map(
             lambda rows: (G[rows].T @ X[rows].astype(np.float64, copy=False), G[rows].T @ G[rows]), blocks
         )
+        # In the order of the blocks, so the rounding is the same on any number of threads.
         return np.sum([p for p, _ in parts], axis=0), np.sum([g for _, g in parts], axis=0)
 
     def times_basis(self, F: np.ndarray) -> np.ndarray:
@@ -71,8 +73,10 @@ class AbstractAlternation(ABC):
         return matmul(self.X, F.T, self.pool)
 
     def objective(self, factors: Factors) -> float:
-        """Return the loss, by the products at hand, and what the method adds."""
+        """Return the loss plus what the method adds, from the products at hand."""
         F = factors.F.astype(np.float64, copy=False)
+        # ||X - G F||^2 - ||X||^2 = <G'G, F F'> - 2 <G'X, F>: no n x m residual is formed. For a nearly exact
+        # fit the difference cancels and may come out slightly negative, hence the maximum below.
         fit = float(np.vdot(factors.GG, F @ F.T) - 2 * np.vdot(factors.GX, F))
         return max(self.squared_norm + fit, 0.0) + self.regularization(factors)
 
@@ -94,14 +98,18 @@ class Multiplicative(AbstractAlternation):
 
     def update(self, factors: Factors) -> Factors:
         G, F = factors.G, factors.F
+        # Half the gradient in G is repelled - attracted, both non-negative: the ratio is 1 at a stationary
+        # point, and G >= 0 stays so without a projection. With L = degrees - W the graph adds to both.
         attracted = self.times_basis(F) + self.weight * (self.graph @ G)
         repelled = G @ (F @ F.T) + (self.weight * self.degrees)[:, None] * G
         G = G * (attracted / np.maximum(repelled, SMALLEST))
+        # Of the new G: the step of F, the objective and the next iteration all use them.
         GX, GG = self.products(G)
         return Factors(G, (F * (GX / np.maximum(GG @ F, SMALLEST))).astype(F.dtype, copy=False), GX, GG)
 
     def regularization(self, factors: Factors) -> float:
         G = factors.G
+        # tr(G' L G) = <G, L G>; L itself is never built.
         rough = self.degrees[:, None] * G - self.graph @ G
         return self.weight * float(np.vdot(G, rough))
 
@@ -115,15 +123,18 @@ class SemiNonnegative(AbstractAlternation):
     pool: Pool
 
     def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
-        """Return G with its best basis; what F was does not matter."""
+        """Return G with its best basis; a given F is ignored, as F has a closed form."""
         factors = Factors(G, np.empty((0, 0)), *self.products(G))
         return replace(factors, F=least_squares(factors))
 
     def update(self, factors: Factors) -> Factors:
         G, F = factors.G, factors.F
+        # G sqrt(((X F')+ + G (F F')-) / ((X F')- + G (F F')+)), with + and - the positive and negative parts:
+        # F has any sign, and the square root is what keeps the step from raising the objective.
         FF = F @ F.T
         attracted = self.pool.matmul(G, np.maximum(-FF, 0))
         repelled = self.pool.matmul(G, np.maximum(FF, 0))
+        # X F' is read once per entry, so the kernel writes the new G over it.
         improved = self.times_basis(F)
         self.pool.over_rows(multiply_rows, (G, attracted, repelled, improved), SMALLEST)
         return self.start(improved)
@@ -133,8 +144,9 @@ class SemiNonnegative(AbstractAlternation):
 
 
 def least_squares(factors: Factors) -> np.ndarray:
-    """Return the best basis F for G, by the products at hand."""
-    # Directions in which columns of G differ by their rounding only are none.
+    """Return the basis F that minimises ``||X - G F||_F``, from the products at hand."""
+    # Eigenvalues of G'G are squared singular values: where columns of G differ by rounding alone they are
+    # about eps(G)^2 of the largest, and forming G'G adds the eps of double precision.
     precisions = (float(np.finfo(np.float64).eps), float(np.finfo(factors.G.dtype).eps) ** 2)
     inverse = pseudo_inverse(factors.GG, rtol=len(factors.GG) ** 2 * max(precisions))
     return (inverse @ factors.GX).astype(factors.G.dtype)
@@ -145,6 +157,7 @@ def pseudo_inverse(A: np.ndarray, rtol: float) -> np.ndarray:
 
     As scipy's ``pinvh``, whose eigenvalue solver takes several times as long for some hundred columns.
     """
+    # Ascending, so the last eigenvalue is the largest. A = 0 keeps none, and its inverse is 0.
     values, vectors = scipy.linalg.eigh(A, check_finite=False, driver="evd")
     kept = values > rtol * values[-1]
     return (vectors[:, kept] / values[kept]) @ vectors[:, kept].T
@@ -169,7 +182,7 @@ class AlternatingSolution:
         }
 
     def warnings(self, name: str, tol: float) -> Warnings:
-        """Say that the iterations did not suffice, unless they were all asked for (``tol=0``)."""
+        """Return the warning that the iterations did not suffice; with ``tol=0`` all are done on purpose."""
         if self.converged or self.stopped or tol == 0:
             return []
         reason = "the objective still changes by more than tol per iteration: raise max_iter or tol"
@@ -185,7 +198,7 @@ def alternate(
     on_iteration: Callable[[int, float, Factors], bool] | None = None,
 ) -> AlternatingSolution:
     """Improve the factors until the objective changes by no more than ``tol`` of itself; 0 never stops."""
-    # Below this the objective is rounding.
+    # The loss is a difference of numbers of the size of ||X||^2, so below this it is rounding.
     floor = float(np.finfo(factors.G.dtype).eps) * method.squared_norm
     history: list[float] = []
     converged = stopped = False
@@ -200,7 +213,7 @@ def alternate(
 
 
 def unit_components(F: np.ndarray, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Give the rows of F unit length and their lengths to the columns of G; the product stays."""
+    """Scale the rows of F to unit length and multiply the columns of G by their lengths; ``G F`` stays."""
     lengths = np.linalg.norm(F, axis=1)
     lengths[lengths == 0] = 1
     return F / lengths[:, None], G * lengths

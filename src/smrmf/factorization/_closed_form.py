@@ -1,6 +1,7 @@
 """Z column by column in closed form, on short candidate lists: f-SMRMF (5.18) and AMRMF.
 
-A list holds the smallest dissimilarities of a column, and is widened only where it proves too short.
+A column is ``z = P_simplex(-d / delta)``, positive at the smallest entries of d only. A list holds the
+smallest input dissimilarities of a column; it is widened only where an entry outside could be positive.
 """
 
 from __future__ import annotations
@@ -22,15 +23,14 @@ from smrmf.kernels.simplex import columns_value, neighbor_smoothness, solve_colu
 class CandidateLists:
     """The smallest dissimilarities of every column, as rows of a ragged table.
 
-    Lists are sorted by value as they start, and by point once they were widened or have all points.
-
+    A first list is sorted by value; a widened one, and one of all points, in the order of the points.
     ``bound_outside`` is the smallest dissimilarity that a list leaves out (infinite for a full list).
     """
 
     indptr: np.ndarray
     indices: np.ndarray
-    D: np.ndarray
-    bound_outside: np.ndarray
+    D: np.ndarray  # of the input space alone, which never changes
+    bound_outside: np.ndarray  # one per column
     with_self: bool
 
     @classmethod
@@ -39,6 +39,7 @@ class CandidateLists:
         n = len(dissimilarity.points.centered.points)
         known = dissimilarity.nearest
         if known is None or with_self:
+            # The neighbour search leaves a point itself out, so lists with it need a search of their own.
             indices, values, outside = smallest_entries(dissimilarity, np.arange(n), size, with_self)
         else:
             # Unless all others are known, the last one known bounds what a list leaves out.
@@ -60,6 +61,7 @@ class CandidateLists:
         size = min(2 * int(lengths[rows].max()), n - (not self.with_self))
         # In the order of the points, not of their values: the latent terms are then read in one sweep.
         indices, values, outside = smallest_entries(dissimilarity, rows, size, self.with_self, by_value=False)
+        # All of them to one length: the search returns a rectangle, not a ragged table.
         lengths[rows] = size
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         kept = np.ones(n, dtype=bool)
@@ -86,14 +88,17 @@ def smallest_entries(
         mine = rows[block]
         D = dissimilarity.block(mine)
         if not with_self:
+            # By index, not by value: a duplicate at distance zero remains a candidate.
             D[np.arange(len(mine)), mine] = np.inf
         if size < n:
+            # Place ``size`` of the partition holds the smallest entry that the list leaves out.
             nearest = np.argpartition(D, size, axis=1)
             outside = np.take_along_axis(D, nearest[:, size : size + 1], 1)[:, 0]
             nearest = nearest[:, :size]
         else:
             nearest = np.broadcast_to(np.arange(n), D.shape)
             outside = np.full(len(mine), np.inf, D.dtype)
+        # A partition has no order; after this one, the stable sort below gives ties to the lower index.
         nearest = np.sort(nearest, axis=1)
         values = np.take_along_axis(D, nearest, 1)
         if by_value and size < n:
@@ -111,8 +116,8 @@ class ClosedFormState:
     """Candidate lists, the smoothness of every column, and the solution on the lists."""
 
     lists: CandidateLists
-    delta: np.ndarray
-    z: np.ndarray = field(repr=False)
+    delta: np.ndarray  # one per column
+    z: np.ndarray = field(repr=False)  # as long as lists.D
     settled: bool = False
 
 
@@ -120,11 +125,11 @@ class ClosedFormState:
 class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     """Every column of Z by itself, in closed form, on candidate lists (f-SMRMF).
 
-    The lists start with ``list_size`` candidates; the columns whose certificate fails get longer
-    ones until all are exact. ``smoothness=None`` gives every point exactly k neighbours, without
-    itself; a number is the paper's delta, where a point may represent itself. ``freeze_tol`` stops
-    updating Z for good once no entry changes by more (paper note 18). ``first`` is the first Zt, nearest
-    neighbours first, where it is known already.
+    The lists start with ``list_size`` candidates; columns whose certificate fails get longer ones until all
+    are exact. ``smoothness=None`` sets the delta of each point such that its first column has exactly k
+    entries, itself excluded; a number is the paper's delta, where a point may represent itself. With
+    ``freeze_tol`` Z stays as it is once no entry changes by more (paper note 18). ``first`` is the first Zt,
+    nearest neighbours first, where it is known already.
     """
 
     dissimilarity: AbstractDissimilarity
@@ -142,10 +147,11 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     def update(
         self, state: ClosedFormState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> tuple[ClosedFormState, GraphTerm | None]:
-        # Without a latent term the columns stay what they are.
+        # (5.18) depends neither on mu nor on the last Z: without a latent term its solution never changes.
         if state.settled or lam == 0:
             return state, None
         new = self.solve(state, G, H, lam / self.beta)
+        # Entries correspond only while no list has been widened, and widening makes the table longer.
         if self.freeze_tol > 0 and len(new.z) == len(state.z):
             new = replace(new, settled=bool(np.abs(new.z - state.z).max() <= self.freeze_tol))
         return new, self.graph_term(new)
@@ -153,6 +159,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     def representation(self, state: ClosedFormState) -> sp.csr_array:
         n = len(state.delta)
         kept = np.flatnonzero(state.z > 0)
+        # Of the sorted places kept, as many lie below the end of a list as CSR entries precede that end.
         indptr = np.searchsorted(kept, state.lists.indptr)
         return sp.csr_array((state.z[kept], state.lists.indices[kept], indptr), shape=(n, n))
 
@@ -162,6 +169,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
             self.dissimilarity, self.list_size, with_self=self.smoothness is not None
         )
         if self.smoothness is None:
+            # From D alone, once: the latent term may later give a column more or fewer than k entries.
             k = self.dissimilarity.points.n_neighbors
             delta = neighbor_smoothness(lists.D.reshape(len(lists.bound_outside), -1)[:, : k + 1], k)
         else:
@@ -169,12 +177,17 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         if self.first is None:
             return self.solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
         z = np.zeros((len(delta), len(lists.D) // len(delta)), lists.D.dtype)
+        # Both are sorted by distance, so the known entries are the head of each list, and the rest is 0.
         known = self.first.data.reshape(len(delta), -1)
         z[:, : known.shape[1]] = known
         return ClosedFormState(lists, delta, z.ravel())
 
     def graph_term(self, state: ClosedFormState) -> GraphTerm:
-        """Return the graph of the exemplars' neighbourhoods, and ``beta`` times the value of (5.18)."""
+        """Return the graph of the exemplars' neighbourhoods, and ``beta`` times the value of (5.18).
+
+        The value has the input D, not D-hat: the latent part of D-hat stands for the trace, which the loop
+        adds itself (paper note 10).
+        """
         lists, pool, Zt = state.lists, self.dissimilarity.points.pool, self.representation(state)
         values = pool.map(
             lambda columns: columns_value(
@@ -189,6 +202,8 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         latent = self.dissimilarity.measure_latent(G, H) if ratio > 0 else Latent(0.0)
         lists = state.lists
         while True:
+            # No D-hat outside a list is below this. Entries of z are positive below the level nu only, so a
+            # column whose nu does not exceed the bound is exact. Full lists have the bound infinity.
             bound = lists.bound_outside + state.delta.dtype.type(ratio * latent.floor)
             z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, latent, ratio)
             if certified == len(level):
@@ -210,10 +225,12 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         # z holds D-hat = D + ratio D_hg before it is solved in place.
         z, level = lists.D.copy(), np.empty_like(delta)
         by_matrix = ratio > 0 and len(z) == n * n
+        # Lists of all points are in the order of the points, so the table is the n x n array Zt.
         if by_matrix:  # as SMRMF does: half of the work, as every entry has its mirror image
             self.dissimilarity.add_latent(G, H, latent, ratio, z.reshape(n, n))
 
         def solve_block(block: slice) -> int:
+            # A block writes to the entries of its own columns in z and level only.
             indptr = lists.indptr[block.start : block.stop + 1]
             if ratio > 0 and not by_matrix:
                 mine = slice(indptr[0], indptr[-1])
@@ -230,8 +247,9 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
 class AdaptiveAffinity(AbstractAffinity[ClosedFormState]):
     """The graph of adaptive neighbours (AMRMF): CAN's alpha for all points, and all of S as the graph.
 
-    Its rows solve the column problem of f-SMRMF with ``delta = 2 alpha``. The first S is CAN's, where
-    every point has its own alpha and exactly k neighbours; from then on alpha is their mean.
+    Its rows solve the column problem of f-SMRMF with ``delta = 2 alpha``, as ``alpha s^2 = delta/2 s^2``. The
+    first S is CAN's, where every point has its own alpha and exactly k neighbours; all later ones have the
+    mean of these alphas (paper note 52).
     """
 
     columns: ClosedFormAffinity
@@ -244,7 +262,7 @@ class AdaptiveAffinity(AbstractAffinity[ClosedFormState]):
     def update(
         self, state: ClosedFormState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> tuple[ClosedFormState, GraphTerm]:
-        # Also without a latent term: the first rows had other alphas.
+        # Also without a latent term: the first rows have other alphas than the mean.
         new = self.columns.solve(state, G, H, lam / self.columns.beta)
         return new, self.columns.graph_term(new)
 

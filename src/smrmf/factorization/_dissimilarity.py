@@ -52,6 +52,8 @@ class Points:
 
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
+        # ||x||^2 + ||y||^2 - 2 x'y cancels for near points: entries below sqrt(eps) of the two norms are
+        # summed again from differences. Centred points have small norms, which keeps such entries few.
         _, X, norms = self.centered
         block = squared_distances(X[rows], X, norms[rows], norms)
         refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
@@ -84,7 +86,7 @@ class ListBlock(NamedTuple):
 class Latent(NamedTuple):
     """What the latent terms of one iteration have in common.
 
-    No term is below ``floor``, which certifies short lists; ``shared`` saves computing it for every block.
+    No latent term is below ``floor``, which certifies short lists; ``shared`` is made once for all blocks.
     """
 
     floor: float
@@ -148,6 +150,7 @@ class KernelDissimilarity(AbstractDissimilarity):
     @cached_property
     def input_widths(self) -> np.ndarray:
         """Return sigma_i, from the k-th neighbour of every point."""
+        # Neighbours exclude the point itself, so place k - 1 is the k-th.
         kth = self.points.neighbors.squared[:, self.points.n_neighbors - 1]
         return neighbor_bandwidth(kth, self.bandwidth)
 
@@ -156,10 +159,12 @@ class KernelDissimilarity(AbstractDissimilarity):
         return symmetric_kernel_dissimilarity(self.points.squared_block(rows), widths[rows], widths)
 
     def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
+        # gamma_i: g_i's k-th neighbour among the h_j, j != i (paper note 31).
         kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
         widths = neighbor_bandwidth(kth, self.bandwidth)
         if self.mean_latent_width:
             widths = np.full_like(widths, widths.mean())
+        # The mean of two kernels in [0, 1], negated, is at least -1.
         return Latent(-1.0, LatentPoints.from_widths(G, H, widths))
 
     def add_latent(
@@ -167,6 +172,8 @@ class KernelDissimilarity(AbstractDissimilarity):
     ) -> None:
         """Add the latent term, which is symmetric, tile by tile with its mirror image."""
         tiles = [slice(start, min(start + TILE, len(G))) for start in range(0, len(G), TILE)]
+        # Each unordered pair of tiles once. It alone writes to its tile and the mirror image, so threads
+        # never meet, and every entry is added in one operation.
         pairs = [(a, b) for place, a in enumerate(tiles) for b in tiles[place:]]
 
         def add_tile(pair: tuple[slice, slice]) -> None:
@@ -183,6 +190,7 @@ class KernelDissimilarity(AbstractDissimilarity):
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
     ) -> None:
+        # Short lists sum differences per candidate; products with all points pay off for long ones only.
         if not lists.are_long(len(G)):
             latent_kernel_lists(*lists, G, H, latent.shared.decay, out)
             return
@@ -210,6 +218,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     def from_points(cls, points: Points, power: Literal[1, 2]) -> EuclideanDissimilarity:
         """Find the scale of the dissimilarities."""
         if power == 2:
+            # The (k+1)-th neighbour is where the simplex graph of k neighbours gives its first zero.
             scale = points.neighbors.squared[:, : points.n_neighbors + 1][:, -1].mean()
         else:
             largest = points.pool.map(lambda rows: points.squared_block(rows).max(), points.blocks())
@@ -223,12 +232,14 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         return scaled_distances(self.points.squared_block(rows), self.power, self.scale)
 
     def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
+        # Squared distances are non-negative, and nothing about them is shared.
         return Latent(0.0)
 
     def add_latent(
         self, G: np.ndarray, H: np.ndarray, latent: Latent, weight: float, target: np.ndarray
     ) -> None:
         def add_rows(rows: slice) -> None:
+            # Transposed: row j holds ||g_i - h_j||^2 for all i, and this is not symmetric unless G = H.
             terms = squared_distances(H[rows], G)
             terms *= weight
             target[rows] += terms
@@ -241,7 +252,8 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         latent_squared_lists(*lists, G, H, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
-        # Rows of G have mean squared length c/n, so two clusters lie about 2 c/n apart.
+        # G'G = I: rows of G have mean squared length c/n, and rows of two clusters are orthogonal, so they
+        # lie about 2 c/n apart, while D is of the order of one.
         return n_samples / (2.0 * n_clusters)
 
 
@@ -249,7 +261,8 @@ class EuclideanDissimilarity(AbstractDissimilarity):
 class RoughnessDissimilarity(AbstractDissimilarity):
     """Squared distances, and in the latent space the exact coefficient of z_ij in ``tr(G' L_Z H)``.
 
-    The coefficient is ``(g_i - g_j)'(h_i - h_j) / 2``, what AMRMF's graph minimises.
+    The coefficient is ``(g_i - g_j)'(h_i - h_j) / 2`` (paper note 4). With it the S step of AMRMF minimises
+    the augmented Lagrangian exactly; unlike a squared distance it can be negative while G and H differ.
     """
 
     points: Points
@@ -266,7 +279,8 @@ class RoughnessDissimilarity(AbstractDissimilarity):
         return self.distances.block(rows)
 
     def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
-        # With D = H - G: 2 q = ||g_i - g_j + (d_i - d_j)/2||^2 - ||d_i - d_j||^2 / 4.
+        # With d = h - g: 2 q_ij = ||g_i - g_j + (d_i - d_j)/2||^2 - ||d_i - d_j||^2 / 4, and
+        # ||d_i - d_j||^2 <= 4 max ||d||^2, so q_ij >= -max ||d||^2 / 2. It goes to zero as H - G does.
         floor = -0.5 * float(squared_norms(G - H).max())
         return Latent(floor, np.einsum("ij,ij->i", G, H))
 
@@ -276,6 +290,7 @@ class RoughnessDissimilarity(AbstractDissimilarity):
         own = latent.shared
 
         def add_rows(rows: slice) -> None:
+            # 2 q_ij = g_i'h_i + g_j'h_j - g_i'h_j - g_j'h_i, symmetric in i and j.
             cross = G[rows] @ H.T
             cross += H[rows] @ G.T
             target[rows] += (0.5 * weight) * (own[rows, None] + own[None, :] - cross)
@@ -293,7 +308,7 @@ class RoughnessDissimilarity(AbstractDissimilarity):
         gather_roughness_lists(*lists, cross, latent.shared, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
-        # Two clusters lie about 2 c/n apart, and half of that counts.
+        # Rows of two clusters lie about 2 c/n apart, as above, and the coefficient has half of that.
         return n_samples / float(n_clusters)
 
 
@@ -317,7 +332,9 @@ def scaled_selection_weight(
 ) -> float:
     """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
     if not isinstance(given, str):
+        # The objective of the loop is that of the data divided by scale * magnitude; D has no unit.
         return float(given) / (start.scale * problem.magnitude)
     sizes = problem.sizes
     ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
+    # With lambda = 0 the graph has no effect on G, and any beta serves.
     return start.lam / ratio if start.lam > 0 else 1.0

@@ -35,7 +35,7 @@ from smrmf.kernels.prox import (
     shrink_residual_rows,
 )
 
-# Beyond this the multipliers' increments drown in rounding (paper note 9).
+# Beyond this the increments of the multipliers are rounding (paper note 9).
 LARGEST_PENALTY = 1e10
 # What each slot must be filled with.
 SLOT_KINDS = {"affinity": AbstractAffinity, "points": AbstractPoints, "exemplars": AbstractExemplars}
@@ -55,18 +55,18 @@ class Status(enum.Enum):
 
 @dataclass(frozen=True)
 class LoopState:
-    """What one iteration hands to the next; the loop can go on from a saved one and gives the same run.
+    """What one iteration hands to the next; a loop that goes on from a saved one gives the same run.
 
     The next iteration changes multipliers, E, history and the states of the slots in place: save a copy.
     """
 
     placed: PointsTerm
-    F: np.ndarray
-    G: np.ndarray
-    H: np.ndarray
-    E: np.ndarray
-    L1: np.ndarray
-    L2: np.ndarray
+    F: np.ndarray  # c x m
+    G: np.ndarray  # n x c, orthonormal columns
+    H: np.ndarray  # n x c, non-negative copy of G
+    E: np.ndarray  # n x m, copy of X - G F
+    L1: np.ndarray  # n x m, multiplier of X - G F = E
+    L2: np.ndarray  # n x c, multiplier of G = H
     mu: float
     affinity: Any
     points: Any
@@ -100,6 +100,7 @@ def first_state(slots: Slots) -> LoopState:
         F=start.F,
         G=start.G,
         H=start.G,
+        # Written by line 9 before anything reads it.
         E=np.empty_like(X),
         L1=np.zeros_like(X),
         L2=np.zeros_like(start.G),
@@ -122,7 +123,10 @@ def factorize(
     on_iteration: Callable[[LoopState], bool] | None = None,
     state: LoopState | None = None,
 ) -> Solution:
-    """Run Algorithm 1.
+    """Solve the problem above by Algorithm 1, up to feasibility and a settled objective.
+
+    The multipliers are ascended and the penalty mu only grows; neither is minimised, as (3.5) prints it
+    (paper note 1).
 
     Parameters
     ----------
@@ -144,10 +148,11 @@ def factorize(
     state = first_state(slots) if state is None else state
     placed, graph, history, mu = state.placed, state.graph, state.history, state.mu
     X, G, F, E, L1, L2 = placed.X, state.G, state.F, state.E, state.L1, state.L2
+    # G F is the one work array of this size: line 9 needs it, and the ascent of line 16 renews it.
     GF = np.empty_like(X)
     pool.map(lambda rows: np.matmul(G[rows], F, out=GF[rows]), row_blocks(*X.shape))
-    # Lines 7 and 8: Z-hat and its Laplacian. They are made anew when Z is, at the end of an
-    # iteration, because the objective needs them there and the next iteration here.
+    # Lines 7 and 8: Z-hat and its Laplacian. After this they are made where Z is, at the end of an
+    # iteration: the objective needs them there, and the next iteration at its beginning.
     laplacian = Laplacian(graph.weights, pool)
     LG = laplacian @ G
     status = Status.OBJECTIVE
@@ -155,11 +160,12 @@ def factorize(
         # Line 9: E. The array of GF comes back as Y = X - E + L1/mu, which lines 10 and 12 need.
         Y = GF
         update_error(X, GF, L1, mu, E, Y, pool)
-        # Line 10: F.
+        # Line 10: F. The first G need not be orthonormal (paper note 13), so (G'G)^-1 stays in the formula.
         F = least_squares_basis(G, Y, pool)
         # Line 11: H.
         H = update_nonnegative(G, LG, L2, lam, mu)
-        # Line 12: G.
+        # Line 12: G. It is orthonormal after every iteration, while H = G holds in the limit only: labels and
+        # objective are read from G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
         learned, changed = affinity.update(state.affinity, X, G, H, lam, mu)
@@ -174,11 +180,13 @@ def factorize(
                 check_graph(changed.weights, len(X), type(affinity).__name__)
             graph, laplacian = changed, Laplacian(changed.weights, pool)
         LG = laplacian @ G
-        # Line 16: the other multipliers and the penalty.
+        # Line 16: the other multipliers, and then the penalty: an ascent by mu times the residual belongs to
+        # the mu of the steps above.
         loss, gap = ascend(X, G, F, E, mu, L1, GF, pool)
         L2 += mu * (G - H)
         mu = min(rho * mu, LARGEST_PENALTY)
 
+        # The objective itself, on G and without multiplier terms (paper note 10).
         history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
         state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history)
@@ -198,7 +206,10 @@ def update_error(
     Y: np.ndarray,
     pool: Pool,
 ) -> None:
-    """Do line 9: shrink the rows of ``X - GF + L1/mu`` into E; ``Y = X - E + L1/mu`` on the way."""
+    """Do line 9: E, the rows of ``X - GF + L1/mu`` shortened by ``1/mu``, and ``Y = X - E + L1/mu``.
+
+    Y may be the array of GF: every entry of GF is read before its place is written.
+    """
     pool.map(
         lambda rows: shrink_residual_rows(X[rows], GF[rows], L1[rows], E[rows], Y[rows], mu),
         row_blocks(*X.shape),
@@ -207,6 +218,8 @@ def update_error(
 
 def update_nonnegative(G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float) -> np.ndarray:
     """Do line 11: ``H = max(G + L2/mu - (lambda/mu) L G, 0)``."""
+    # The trace is split as tr(G' L H), linear in H, so the minimum over H >= 0 is taken entry by entry; with
+    # tr(H' L H) it would be a quadratic program.
     return np.maximum(G + L2 / mu - (lam / mu) * LG, 0)
 
 
@@ -221,11 +234,14 @@ def update_indicator(
     pool: Pool,
 ) -> np.ndarray:
     """Do line 12: the polar factor of ``H - L2/mu - (lambda/mu) L H + Y F'``."""
+    # With G'G = I, ||Y - G F||^2 and ||G - H||^2 are linear in G up to constants: all of line 12 is to
+    # maximise <N, G>, a Procrustes problem, and needs singular vectors of N (paper note 3).
     N = H - L2 / mu - (lam / mu) * LH
 
     def add_products(rows: slice) -> np.ndarray:
+        # Each thread adds to rows of its own, and the Gram matrix is taken while they are in the cache.
         N[rows] += Y[rows] @ F.T
-        # The polar factor is found from N'N, which loses half of the digits: float32 has none to lose.
+        # The polar factor is found from N'N, which loses half of the digits: too many for float32.
         wide = N[rows].astype(np.float64, copy=False)
         return wide.T @ wide
 
@@ -249,17 +265,20 @@ def ascend(
         np.matmul(G[rows], F, out=GF[rows])
         return ascend_multiplier_rows(X[rows], GF[rows], E[rows], L1[rows], mu)
 
+    # Sums in the order of the blocks: the same objective on any number of threads.
     losses, squares = zip(*pool.map(ascend_rows, row_blocks(*X.shape)), strict=True)
     return sum(losses), sum(squares) ** 0.5
 
 
 def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: float) -> np.ndarray:
     """Return what the augmented Lagrangian pulls the points towards, ``GF + E - L1/mu``."""
+    # The X that minimises <L1, X - G F - E> + mu/2 ||X - G F - E||^2.
     return G @ F + E - L1 / mu
 
 
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:
     """Judge an iteration; the objective alone would stop at a turning point (paper notes 10 and 11)."""
+    # Constraints first: while they fail, a settled objective means nothing.
     if gap > FEASIBLE * size:
         return Status.RESIDUAL
     if split > FEASIBLE:
@@ -267,5 +286,6 @@ def _status(history: list[float], tol: float, split: float, gap: float, size: fl
     if len(history) < 2:
         return Status.OBJECTIVE
     change = abs(history[-1] - history[-2])
+    # By the absolute value: D_K is negative, and so may be the objective (paper note 10).
     settled = change <= tol * max(abs(history[-2]), np.finfo(float).tiny)
     return Status.CONVERGED if settled else Status.OBJECTIVE

@@ -1,4 +1,4 @@
-"""The fit that all methods of the one loop share: prepare, start, fill the slots, loop, name the results."""
+"""The fit that all methods of the loop share: prepare, start, fill the slots, loop, name the results."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
 
 Weigh = Callable[[np.ndarray], Start]
 
-# The protocol of the paper's manifold methods (paper notes 9, 13 and 32). Its weights were tuned with
-# labels over 1e-3, 1e-2, 1e-1, 1.
+# The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
+# labels, over 1e-3, 1e-2, 1e-1, 1 (paper note 41).
 PAPER_PROTOCOL: dict[str, Any] = {
     "n_neighbors": "sqrt",
     "init": "nndsvd",
@@ -89,8 +89,9 @@ class ManifoldFactorization(Factorization):
         for check in self._checks:
             check(self, sizes, X.dtype)
         check_init(self.init, X, self.n_clusters)
-        # The data, scaled and centred, their residual, its multiplier, and one work array.
+        # Six arrays: the data, the same scaled and centred, E, its multiplier, and G F.
         dense = as_dense(type(self).__name__, X, 6) if sp.issparse(X) else X
+        # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
         data, magnitude = scale_to_safe_range(dense)
         return ManifoldInput(data, magnitude, sizes), self.max_iter
 
@@ -118,6 +119,7 @@ class ManifoldFactorization(Factorization):
             pool=pool,
             on_iteration=lambda state: report(
                 {"n_iter": state.n_iter, "objective": state.history[-1] * unit},
+                # Made only if a callback asks for them.
                 lambda: factors(problem, slots, state, consecutive_labels(state.G)[0]),
             ),
         )
@@ -126,6 +128,7 @@ class ManifoldFactorization(Factorization):
     def _results(self, problem: Problem, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
         state, status = solution.state, solution.status
+        # The largest entry of each row of G (paper note 14).
         labels, moved = consecutive_labels(state.G)
         warnings = empty_cluster_warnings(labels, moved, self.n_clusters)
         Zt, W = slots.affinity.representation(state.affinity), state.graph.weights
@@ -133,6 +136,7 @@ class ManifoldFactorization(Factorization):
         history = np.asarray(state.history) * (slots.start.scale * problem.magnitude)
         attributes = factors(problem, slots, state, labels) | {
             "affinity_": W,
+            # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),
             "objective_history_": history,
@@ -154,10 +158,12 @@ def factors(problem: Problem, slots: Slots, state: LoopState, labels: np.ndarray
     """Name what an iteration has found: labels, factors, and what new points need."""
     scale = slots.start.scale
     F, own = slots.points.restore(state.points, state.F), slots.points.attributes(state.points)
+    # Outermost last: the projection of APMF is undone first, then the reduction of the features.
     F = problem.reduction.restore_basis(F, state.G, scale)
     return {
         "labels_": labels,
         "embedding_": state.G,
+        # G is orthonormal in any unit, so F alone carries the unit of the data.
         "components_": scale * problem.magnitude * F,
         "_fit_data": problem.data,
         "_magnitude": problem.magnitude,

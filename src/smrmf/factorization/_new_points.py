@@ -1,8 +1,8 @@
 """What all factorisations offer once fitted: embeddings, labels and components, also for new points.
 
-Each point is represented by its nearest training points, and inherits from them. The rule is the model's own
-column problem on squared distances (5.18, each point with k neighbours), with its weights divided by the
-squared distance. The division makes it interpolate: a training point is represented by itself and its
+Each point is represented by its nearest training points, and takes embedding and label from them. The rule
+is the column problem (5.18) on squared distances, each point with k neighbours, with its weights divided by
+the squared distance. The division makes it interpolate: a training point is represented by itself and its
 duplicates alone, so ``transform`` of distinct training points is the embedding and ``predict`` of them the
 labels, and the answer changes continuously as a point moves away.
 """
@@ -84,7 +84,8 @@ class Factorization(
             Indices of clusters; for distinct training points, ``labels_``.
         """
         weights = self._weights_of(X)
-        # Votes, not mixtures of G, whose rows are larger in small clusters.
+        # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of
+        # about 1/sqrt(s), and a mixture would favour small clusters.
         votes = np.eye(self.labels_.max() + 1, dtype=weights.dtype)[self.labels_]
         return (weights @ votes).argmax(axis=1)
 
@@ -114,8 +115,10 @@ class Factorization(
         check_is_fitted(self)
         checked = finite_array(self, X)
         validate_data(self, X, skip_check_array=True, reset=False)
+        # ``astype`` copies, so the clip below cannot write to the caller's array.
         data = divide_keeping_dtype(checked.astype(self._fit_data.dtype), self._magnitude)
-        # Points so far away that squares would overflow are as well represented from this far.
+        # Squares of larger entries could overflow. Fitted data have none, so a clipped point still lies at
+        # their edge or beyond.
         furthest = np.finfo(data.dtype).max ** 0.25
         values = data.data if sp.issparse(data) else data
         np.clip(values, -furthest, furthest, out=values)
@@ -139,6 +142,7 @@ def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> 
     """Return the weight of every training point for every new one; rows sum to one."""
     n = X_train.shape[0]
     k = min(n_neighbors, n)
+    # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
     near = find_neighbors(X_train, min(k + 1, n), X_new, pool=pool)
     z = simplex_graph(near, k, n).data.reshape(near.squared.shape)
     weights = inverse_distance_weights(near, z)
@@ -148,7 +152,8 @@ def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> 
 def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:
     """Divide each representation by the squared distance; points at distance zero take all of it."""
     same = near.squared == 0
-    # Ratios to the nearest keep the division away from overflow.
+    # z / d^2 up to a factor per row, which the last line removes: ratios to the nearest are at most 1, where
+    # 1 / d^2 could overflow.
     nearest = near.squared[:, :1]
     ratio = np.divide(nearest, near.squared, out=np.zeros_like(near.squared), where=~same)
     weights = np.where(same.any(axis=1, keepdims=True), same.astype(z.dtype), z * ratio)

@@ -1,6 +1,6 @@
 """The points before anything is learned: sizes that fit each other, few coordinates, nearest neighbours.
 
-The data have three forms after the door. ``data`` are as given, in a safe range. ``reduced`` points have
+The data have three forms after the checks. ``data`` are as given, in a safe range. ``reduced`` points have
 as few coordinates as the method allows: the loop sees them only through lengths and inner products of
 rows, which stay the same on any orthonormal basis of their span. The ``scaled`` points of the loop
 (:mod:`smrmf.factorization._start`) are those in the unit that the start has measured.
@@ -31,7 +31,7 @@ KEPT_VARIANCE = 0.999
 class Reduced(NamedTuple):
     """Coordinates of the points, the basis (rows) that carries them back, and where their origin was.
 
-    None is the identity, and the origin itself.
+    A basis of None is the identity, a center of None the origin.
     """
 
     X: np.ndarray
@@ -41,10 +41,11 @@ class Reduced(NamedTuple):
     def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
         """Carry a basis F back, such that ``G F`` rebuilds the points as they were, in units of ``unit``.
 
-        As an indicator, G spans the constant vector: ``G G' 1 = 1``, which carries the origin.
+        The center comes back through G: an orthonormal indicator spans the constant vector, ``G G' 1 = 1``.
         """
         F = F if self.basis is None else F @ self.basis
         if self.center is not None:
+            # G (F + (G'1) center') = G F + 1 center'.
             F = F + np.outer(G.sum(axis=0), self.center / unit).astype(F.dtype)
         return F
 
@@ -52,6 +53,7 @@ class Reduced(NamedTuple):
 def reduce_features(X: np.ndarray) -> Reduced:
     """Express X in a basis of its row span if that is shorter: ``X = coordinates @ basis``."""
     n, m = X.shape
+    # More features than points always have a shorter basis: the rank is at most n.
     if m <= n and (m < FEW_FEATURES or not _sample_is_dependent(X)):
         return Reduced(X, None)
     return remember(express_in_span, X)
@@ -64,6 +66,7 @@ def express_in_span(X: np.ndarray) -> Reduced:
         # A thin QR of X' gives X = R' Q'.
         Q, R = scipy.linalg.qr(X.T, mode="economic", check_finite=False)
         return Reduced(np.ascontiguousarray(R.T), np.ascontiguousarray(Q.T))
+    # m x m, cheaper than an SVD of X; eigenvalues are squared singular values, in ascending order.
     values, vectors = scipy.linalg.eigh((X.T @ X).astype(np.float64), check_finite=False)
     eps = np.finfo(X.dtype).eps
     rank = int(np.sum(values > values[-1] * m * eps))
@@ -78,11 +81,15 @@ def express_in_span(X: np.ndarray) -> Reduced:
 
 
 def _sample_is_dependent(X: np.ndarray) -> bool:
-    """Tell cheaply whether the rank may be at most half the number of features."""
+    """Tell cheaply whether the rank may be at most half the number of features.
+
+    If more than m/2 rows, evenly spread, are independent, the rank is above m/2, and no basis would be used.
+    """
     n, m = X.shape
     size = m // 2 + 1
     rows = X[np.linspace(0, n - 1, size).astype(int)].astype(np.float64, copy=False)
     gram = rows @ rows.T
+    # LAPACK's pivoted Cholesky stops at the numerical rank: a fraction of the cost of eigenvalues.
     (pivoted_cholesky,) = scipy.linalg.get_lapack_funcs(("pstrf",), (gram,))
     tolerance = gram.diagonal().max() * size * np.finfo(X.dtype).eps
     rank = pivoted_cholesky(gram, tol=tolerance, overwrite_a=1)[2]
@@ -92,29 +99,33 @@ def _sample_is_dependent(X: np.ndarray) -> bool:
 def leading_axes(X: np.ndarray) -> Reduced:
     """Centre X, and keep only the axes that hold nearly all of it if it does not fill its features.
 
-    A projection that is learned may hide in directions in which the points do not extend at all.
-    Unlike :func:`reduce_features` this changes the problem: what is dropped is gone.
+    A projection on directions in which the points do not extend has no distance between any two of them, and
+    with it the objective of APMF nearly vanishes (paper note 54). Unlike :func:`reduce_features` this
+    changes the problem: what lies along the dropped axes is lost.
     """
     n, m = X.shape
     center = X.mean(axis=0, dtype=np.float64)
     wide = X - center
     X = wide.astype(X.dtype)
+    # The smaller Gram matrix has the same positive eigenvalues, the squared lengths along the axes.
     gram = wide.T @ wide if m <= n else wide @ wide.T
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     values, vectors = values[::-1], vectors[:, ::-1]
+    # Data rounded by eps have squared lengths of eps^2 where there should be none; float64 adds its eps.
     rounding = max(np.finfo(np.float64).eps, float(np.finfo(X.dtype).eps) ** 2)
     rank = int(np.sum(values > values[0] * max(n, m) * rounding))
     if rank == m or values[0] <= 0:
         return Reduced(X, None, center)
     held = np.cumsum(values[:rank]) / values[:rank].sum()
     kept = int(np.searchsorted(held, KEPT_VARIANCE)) + 1
+    # Eigenvectors u of X X' become axes as X'u / sqrt(value), of unit length.
     axes = vectors[:, :kept] if m <= n else wide.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
     basis = np.ascontiguousarray(axes.T).astype(X.dtype)
     return Reduced(X @ basis.T, basis, center)
 
 
 class ManifoldInput(NamedTuple):
-    """What the door lets in: data in a safe range, what they were divided by, and the sizes."""
+    """Checked input: data in a safe range, the magnitude they are divided by, and the sizes."""
 
     data: np.ndarray
     magnitude: float
@@ -149,7 +160,7 @@ def prepare(
     """Reduce the points and find their neighbours."""
     sizes = given.sizes
     reduction = reduce(given.data)
-    # Twice the neighbours and one more: candidates for Z, and what lies just outside.
+    # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     centered, neighbors = remember(search, reduction.X, wanted, pool)
     return Problem(

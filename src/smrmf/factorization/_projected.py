@@ -43,12 +43,16 @@ class ProjectedAffinity(AbstractAffinity[np.ndarray]):
         self, state: np.ndarray, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> tuple[np.ndarray, GraphTerm]:
         """Solve every row of S for the distances of the projected points and the clusters so far."""
+        # Row i: min sum_j alpha u_j s_j^2 + lambda q_j s_j, where u_j are squared distances of the projected
+        # points and q_j = (g_i - g_j)'(h_i - h_j)/2. Divided by 2 alpha it is the kernel's problem.
         own = np.einsum("ij,ij->i", G, H)
 
         def solve_block(rows: slice) -> None:
             squared = squared_distances(X[rows], X)
+            # 2 q_j, hence the 4 below.
             rough = own[rows, None] + own[None, :] - G[rows] @ H.T - H[rows] @ G.T
             rough *= lam / (4 * self.alpha)
+            # The kernel leaves s_ii = 0: at distance zero a point would take all of its row.
             solve_weighted_rows(squared, rough, rows.start, state[rows])
 
         # In place: the rows do not depend on what they were, and the array is n x n.
@@ -60,7 +64,7 @@ class ProjectedAffinity(AbstractAffinity[np.ndarray]):
 
 
 def _graph_term(S: np.ndarray) -> GraphTerm:
-    """Return ``(S + S') / 2``; the objective counts S together with the projection."""
+    """Return ``(S + S') / 2``; the value of S is counted once, by the projected points."""
     W = S + S.T
     W *= 0.5
     return GraphTerm(W, 0.0)
@@ -92,10 +96,13 @@ class ProjectedPoints(AbstractPoints[ProjectedState]):
         self, state: ProjectedState, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
     ) -> tuple[ProjectedState, PointsTerm]:
         """Turn P towards points that fit the target and lie close to their neighbours."""
+        # 2 alpha tr(P'X'LXP) + mu/2 ||X P - T||^2, divided by 2 alpha and without its constant, is
+        # tr(P'(X'LX + w X'X)P) - 2 w tr(P'X'T), with w = mu / (4 alpha) and L the Laplacian of S squared.
         weight = mu / (4 * self.alpha)
         scatter = squared_graph_scatter(np.asarray(Zt()), self.X, self.pool)
         B = weight * self.pool.matmul(self.X.T, target())
         P = descend_on_stiefel(scatter + weight * self.gram, B, state.P, self.pool)
+        # sum_ij w_ij ||y_i - y_j||^2 = 2 tr(Y'LY) for symmetric weights w.
         value = 2 * self.alpha * float(np.vdot(P, scatter @ P))
         return ProjectedState(P), PointsTerm(self.pool.matmul(self.X, P), value)
 
@@ -104,6 +111,7 @@ class ProjectedPoints(AbstractPoints[ProjectedState]):
 
     def attributes(self, state: ProjectedState) -> dict[str, Any]:
         basis = self.reduction.basis
+        # basis has orthonormal rows, so basis' P keeps orthonormal columns.
         projection = state.P if basis is None else np.ascontiguousarray((state.P.T @ basis).T)
         return {"projection_": projection, "n_components_": projection.shape[1]}
 
@@ -115,7 +123,7 @@ def graph_scatter(W: sp.csr_array, X: np.ndarray, pool: Pool) -> np.ndarray:
 
 def squared_graph_scatter(S: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarray:
     """Return ``X' L X`` with L the Laplacian of ``(S^2 + S^2') / 2``, squares by entries."""
-    # A Laplacian does not see the origin, so rounding need not either.
+    # L 1 = 0: an offset of X cancels in exact arithmetic, and would leave rounding errors of its size.
     X = X - X.mean(axis=0)
     spread = np.empty_like(X)
 
@@ -124,14 +132,16 @@ def squared_graph_scatter(S: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarra
         np.matmul(squares, X, out=spread[rows])
         return squares.sum(axis=1), squares.sum(axis=0)
 
+    # Blocks of four times the usual height: each returns column sums of length n.
     out, into = zip(*pool.map(spread_rows, row_blocks(len(S), max(1, len(S) // 4))), strict=True)
     degrees = (np.concatenate(out) + np.sum(into, axis=0)) / 2
-    # L X' = degrees X - (S^2 X + S^2' X) / 2, and the second half is the transpose of the first.
+    # X'LX = X'(degrees X) - (X'S^2 X + X'S^2'X) / 2, and the last product is the transpose of the one before.
     mixed = pool.matmul(X.T, degrees[:, None] * X - spread)
     return (mixed + mixed.T) / 2
 
 
 def smallest_axes(scatter: np.ndarray, n_axes: int) -> np.ndarray:
     """Return the directions in which neighbours differ least, as columns."""
+    # min tr(P' scatter P) over orthonormal P: the eigenvectors of the smallest eigenvalues.
     vectors = scipy.linalg.eigh(scatter, subset_by_index=[0, n_axes - 1], check_finite=False)[1]
     return np.ascontiguousarray(vectors)

@@ -1,6 +1,6 @@
 """What a method fills in: where the graph comes from, which points are factorised, which are exemplars.
 
-The loop knows nothing else of a method. All variants of the paper differ only here:
+The loop knows nothing else of a method. The variants differ here only:
 
 ========================  ==============================================================================
 RMNMF, selective RMNMF    :class:`FixedAffinity`, a graph that never changes
@@ -32,12 +32,12 @@ State = TypeVar("State")
 class GraphTerm(NamedTuple):
     """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
 
-    weights: Matrix
+    weights: Matrix  # n x n
     value: float
 
 
 class AbstractAffinity(ABC, Generic[State]):
-    """Where the graph comes from. The object itself never changes; its state may, in place or not."""
+    """Where the graph comes from. The object itself never changes; its state may, in place if need be."""
 
     @abstractmethod
     def init(self, X: np.ndarray) -> tuple[State, GraphTerm]:
@@ -110,6 +110,7 @@ class FixedAffinity(AbstractAffinity[None]):
     Zt: sp.csr_array
 
     def init(self, X: np.ndarray) -> tuple[None, GraphTerm]:
+        # A fixed graph adds no term of its own to the objective.
         return None, GraphTerm(self.weights, 0.0)
 
     def update(
@@ -147,13 +148,14 @@ class RankedExemplars(AbstractExemplars):
     count: int
 
     def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+        # Ranked even in SMRMF: tau bounds a sum of norms and does not count rows (paper note 7).
         indices, scores = rank_exemplars(Zt, labels, self.count, self.rule)
         return {"exemplar_indices_": indices, "exemplar_scores_": scores}
 
 
 @dataclass(frozen=True)
 class GivenExemplars(AbstractExemplars):
-    """The points that a fitted selector has chosen before; without scores of its own all count one."""
+    """The points that a fitted selector has chosen; if it gives no scores, all have the score one."""
 
     selector: Any
 

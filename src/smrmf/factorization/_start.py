@@ -1,4 +1,4 @@
-"""Where the loop starts: it decides more than anything else how good the clusters are.
+"""The first G of the loop, which decides more than anything else how good the clusters are.
 
 ``spectral`` finds clusters of any shape on the simplex graph, f-SMRMF's own first Z; ``kmeans`` finds
 round ones; ``nndsvd`` is the paper's non-negative SVD. The weights of the loop are measured on the start,
@@ -20,20 +20,20 @@ from smrmf.kernels.prox import least_squares_basis
 from smrmf.sharing import remember
 
 # Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
-# least smooth ones, which are mostly noise, count least. Two to ten make no difference to speak of.
+# least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.
 DIFFUSION_STEPS = 5
 # The first penalty, in units of one over the typical residual. A start that is a clustering is
-# refined, and a large penalty keeps the loop from forgetting it; any other start is only a direction,
-# and a small penalty lets the loop explore.
+# refined, and a large penalty keeps the loop near it; any other start is a rough direction, and a small
+# penalty lets the loop move away from it.
 PENALTY_TO_REFINE, PENALTY_TO_EXPLORE = 10.0, 0.01
 
 
 class Start(NamedTuple):
     """The points divided by ``scale``, their first factors, and the weights measured on them."""
 
-    scaled: np.ndarray
-    G: np.ndarray
-    F: np.ndarray
+    scaled: np.ndarray  # n x m
+    G: np.ndarray  # n x c, orthonormal unless it comes from nndsvd or the user
+    F: np.ndarray  # c x m
     scale: float
     lam: float
     mu: float
@@ -45,6 +45,7 @@ def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
     if not isinstance(init, str):
         return np.ascontiguousarray(init, dtype=dtype)
     if init == "nndsvd":
+        # On the data as given: reduced coordinates may be negative.
         return remember(nndsvd, problem.data, c)
     if init == "kmeans":
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
@@ -87,9 +88,11 @@ def weigh(
     scaled = X / scale
     F = least_squares_basis(G, scaled, pool)
     residuals = np.linalg.norm(scaled - G @ F, axis=1)
-    # Points that fit exactly must not make the penalty infinite.
+    # If most points fit exactly, 1e-6 of the root mean square length stands for the residual, as the penalty
+    # divides by it; data of zeros have neither.
     typical = max(float(np.median(residuals)), 1e-6 * norm / scale / n**0.5) or 1.0
-    # The trace is bounded by about c while the loss grows with n: their ratio is the unit of lambda.
+    # The loss is about n times the typical residual; tr(G' L G) is at most c times the largest eigenvalue of
+    # L, as G'G = I. Their ratio is the unit of lambda.
     automatic = typical * n / c
     lam = automatic if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude / scale
     mu = strength / typical if isinstance(penalty, str) else float(penalty) * magnitude

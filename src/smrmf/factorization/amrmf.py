@@ -15,16 +15,17 @@ from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
 class AMRMF(ManifoldFactorization):
-    """Adaptive manifold regularised factorisation: a graph learned from distances and clusters alike.
+    """Cluster by a factorisation on a graph that is learned from distances and clusters: AMRMF.
 
     Solves ``min ||X - G F||_{2,1} + lambda tr(G' L_S G) + beta sum_ij (d_ij s_ij + alpha s_ij^2)`` with G
     non-negative and orthonormal, rows of S on the simplex, ``s_ii = 0`` and squared distances d. Every
     point may be a neighbour of every other; the weight alpha is the mean of those that give each
     point k neighbours in the input space. Pick it when neighbours by distance alone are in doubt and
-    the clusters should have a say. Rows of S are found on short candidate lists certified exact, so it
-    costs about what :class:`FastSMRMF` costs; far from feasible (``init="nndsvd"``) lists grow to n.
+    the clusters should influence them. Rows of S are found on short candidate lists certified exact, so
+    it costs about what :class:`FastSMRMF` costs; while G and H differ much (``init="nndsvd"``), lists
+    can grow to n.
 
-    **This is a derivation, not a transcription.** The article that introduced AMRMF was not available.
+    **This is a derivation, not a transcription.** The article that introduces AMRMF is not available to us.
     The objective is derived from what is published about it (a robust factorisation and a learned
     affinity solved together by an augmented Lagrangian, adaptive neighbours as in CAN, whose alpha the
     paper uses); every update, S included, minimises the augmented Lagrangian exactly.
@@ -39,19 +40,19 @@ class AMRMF(ManifoldFactorization):
         Neighbours of a point in the first graph, which set alpha; "auto" is 10 (fewer for tiny data),
         "sqrt" the paper's square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     selection_weight : float or "auto", default="auto"
-        Weight beta of the distances. Its ratio to lambda says how much the clusters found so far
-        count against the input space; "auto" gives both about the same say.
+        Weight beta of the distances. The larger lambda / beta, the more the clusters found so far
+        count against the input space; "auto" gives both about the same weight.
     exemplar_rule : {"mass", "norm"}, default="mass"
         How exemplars are ranked: by the mass they represent inside their cluster, every cluster
         having its share, or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
@@ -66,7 +67,7 @@ class AMRMF(ManifoldFactorization):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -147,10 +148,12 @@ class AMRMF(ManifoldFactorization):
         if isinstance(self.selection_weight, str):
             beta = scaled_selection_weight(self.selection_weight, dissimilarity, problem, start)
         else:
-            # The weight is meant for plain squared distances, those here have a scale.
+            # The weight is meant for squared distances of the data as given, magnitude^2 * scale * D here;
+            # the objective of the loop is divided by magnitude * start.scale.
             beta = self.selection_weight * (problem.magnitude * dissimilarity.distances.scale / start.scale)
         columns = ClosedFormAffinity(
             dissimilarity,
+            # All of S is the graph, no exemplars are selected.
             Neighborhoods(None, sizes.n_neighbors, "mass"),
             beta,
             smoothness=None,
@@ -162,5 +165,8 @@ class AMRMF(ManifoldFactorization):
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
-        """Return the paper's parameters; it tunes both weights over 1e-3 ... 1 with labels."""
+        """Return the paper's parameters; ``manifold_weight`` is tuned over 1e-3 ... 1 with labels.
+
+        The weight of the distances is 1, as CAN has it (paper notes 41 and 52).
+        """
         return PAPER_SETTINGS | {"manifold_weight": 0.1, "selection_weight": 1.0}

@@ -1,4 +1,4 @@
-"""APMF: the loop on points that are projected anew in every iteration."""
+"""APMF: the loop on points whose projection is learned in every iteration."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ def check_dense_arrays(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
 
 
 class APMF(ManifoldFactorization):
-    """Adaptive projected factorisation: clusters, graph and projection learned together.
+    """Cluster by a factorisation whose graph and projection are learned with it: APMF.
 
     Solves ``min ||X W - G F||_{2,1} + lambda tr(G' L_S G) + alpha sum_ij s_ij^2 ||W'(x_i - x_j)||^2`` with
     G non-negative and orthonormal, rows of S on the simplex and orthonormal columns of W. Pick it when
     many features are noise and a subspace in which neighbours agree should be found along with the
-    clusters. It needs up to four n x n arrays, and ``n^2 m + n m^2`` operations per iteration: for some
-    thousand points and features.
+    clusters. It needs up to four n x n arrays, and ``n^2 m + n m^2`` operations per iteration, which suits
+    up to some thousand points and features.
 
     The published iteration has the sign of a multiplier wrong and drops a term of the W step, so that its
     residual diverges; here every update minimises (W: lowers) the augmented Lagrangian. Where the
     points do not fill their features, in particular with more features than points, the objective is
-    close to zero for any W in directions in which the points do not extend. **There the points are first
+    close to zero for a W in directions in which the points do not extend. **There the points are first
     reduced to the principal axes that hold 99.9 % of their variance**, which is a change of method. The
     points are centred, as in the authors' code.
 
@@ -56,11 +56,11 @@ class APMF(ManifoldFactorization):
         Neighbours of a point in the first graph; "auto" is 10 (fewer for tiny data),
         "sqrt" the paper's square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     projection_weight : float or "auto", default="auto"
-        Weight alpha of the distances after projection. Its ratio to lambda says how much the clusters
-        count against the distances in the graph; "auto" gives both about the same say.
+        Weight alpha of the distances after projection. The larger lambda / alpha, the more the clusters
+        count against the distances in the graph; "auto" gives both about the same weight.
     n_components : float or int, default=0.5
         Coordinates after projection: a share of the features (or of the principal axes, where the
         points are reduced to them) or a count.
@@ -69,9 +69,9 @@ class APMF(ManifoldFactorization):
         having its share, or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.5
         Growth rho of the penalty per iteration.
     max_iter : int, default=100
@@ -87,7 +87,7 @@ class APMF(ManifoldFactorization):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F, carried back from the projected coordinates.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -178,13 +178,16 @@ class APMF(ManifoldFactorization):
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         X, pool = problem.reduced, problem.pool
         count = projected_coordinates(self.n_components, X.shape[1])
+        # The first P minimises the roughness of the projected points on the first graph.
         P = smallest_axes(graph_scatter(symmetrize(problem.representation), X, pool), count)
         start = weigh(pool.matmul(X, P))
         if isinstance(self.projection_weight, str):
-            # A point of its own cluster and one of another, at the mean distance, then count alike.
+            # In a row of S, another cluster costs lambda q with q about c/n, and the distance u has the slope
+            # 2 alpha u s. At the mean u and s = 1/n both are equal for this alpha.
             mean = 2 * float(np.var(start.scaled, axis=0).sum())
             alpha = (start.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
+            # Squared distances shrink by (scale * magnitude)^2, the objective by scale * magnitude.
             alpha = self.projection_weight * start.scale * problem.magnitude
         return Slots(
             start,

@@ -1,4 +1,4 @@
-"""Deep semi-NMF: two layers of features, of which the last one clusters."""
+"""Deep semi-NMF: two layers of features, clustered by the code of the second."""
 
 from __future__ import annotations
 
@@ -30,8 +30,9 @@ from smrmf.factorization._points import reduce_features
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
 from smrmf.kernels.scaling import squared_frobenius_norm
 
-# A positive vector must not vanish where the leading singular vector does.
+# The lift is at least this share of its mean: it must be positive where the leading singular vector is zero.
 SMALLEST_LIFT = 1e-2
+# Lifts are this much larger than needed, so that no entry becomes exactly zero.
 LIFT = 1.01
 # With fewer entries than this share, products with sparse data are the cheaper ones.
 SPARSE_SHARE = 0.05
@@ -46,7 +47,7 @@ class DeepInput(NamedTuple):
 
 
 class DeepSemiNMF(Factorization):
-    """Deep semi-NMF: a short non-negative code found through a longer one.
+    """Cluster by a short non-negative code that is found through a longer one: deep semi-NMF.
 
     Solves ``min ||X - H_2 Z_2 Z_1||_F^2`` with a non-negative code ``H_2`` and features ``Z_2 Z_1`` of any
     sign, after finding ``X ~ H_1 Z_1`` and ``H_1 ~ H_2 Z_2`` layer by layer; clusters come from k-means on
@@ -54,8 +55,8 @@ class DeepSemiNMF(Factorization):
     O(n m k_2), in the first layer O(n m k_1).
 
     The product ``Z_2 Z_1`` is an arbitrary matrix of rank k_2, so the model is that of one semi-NMF of rank
-    k_2, and so is every step of its fine-tuning; depth only decides where it starts. This is used: the
-    fine-tuning works on the product, and the layers are told apart at the end.
+    k_2, and so is every step of its fine-tuning; depth decides only where it starts. So the fine-tuning works
+    on the product, and the product is split into its layers at the end.
 
     Parameters
     ----------
@@ -143,11 +144,14 @@ class DeepSemiNMF(Factorization):
         data, magnitude, layers = given
         random_state = check_random_state(self.random_state)
         seed = random_state.randint(np.iinfo(np.int32).max)
+        # To points of unit root-mean-square length, for which the smallest denominator of the updates is set.
         scale = float(np.sqrt(squared_frobenius_norm(data) / len(data))) or 1.0
+        # On an orthonormal basis of the rows ||X - G F|| is the same, with fewer columns.
         reduced = reduce_features(divide_keeping_dtype(data, scale))
         unit = data.dtype.type(scale * magnitude)
 
         first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
+        # H_1 ~ H_2 Z_2, so the F of this layer is Z_2, and X ~ H_2 Z_2 Z_1.
         second = semi_nmf(first.factors.G, layers[1], pool, self.max_iter, self.tol)
         mixing = second.factors.F
 
@@ -159,7 +163,7 @@ class DeepSemiNMF(Factorization):
                 "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
                 "embedding_": factors.G,
                 "components_": features,
-                # The best Z_1 for the given Z_2; where that has full rank it rebuilds the features.
+                # The Z_1 with Z_2 Z_1 nearest to the features: equal to them where Z_2 has full row rank.
                 "layer_components_": [scipy.linalg.pinv(mixing) @ features, mixing],
                 "_fit_data": data,
                 "_magnitude": magnitude,
@@ -186,6 +190,7 @@ def layer_sizes(
     """Return the sizes of the two codes; the paper asks for too many on some sets (paper note 55)."""
     most = min(n_samples, n_features)
     if isinstance(layers, str):
+        # m/2 and m/20, but no more than min(n, m), the largest rank that X can have.
         first = min(max(round(n_features / 2), 1), most)
         return first, min(max(round(first / 10), 2 * n_clusters), first)
     whole = len(layers) == 2 and all(COUNT.accepts(size) for size in layers)
@@ -206,6 +211,7 @@ def semi_nmf(
     on_iteration: Callable[[int, float, Factors], bool] | None = None,
 ) -> AlternatingSolution:
     """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
+    # The products are the only use of X, and are the same; the start needs it dense.
     points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_SHARE * X.size else X
     method = SemiNonnegative(points, squared_frobenius_norm(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
@@ -215,26 +221,29 @@ def semi_nmf(
 def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
     """Return a non-negative G that spans the leading left singular vectors of X.
 
-    Each vector is lifted to the positive by a multiple of a positive one. For non-negative X that is
-    the leading singular vector itself, which stays in the span, and G is already as good as the SVD.
-    Columns count by their singular values: of unit length, most of their own singular values would be
-    equal, and rounding would choose the start of the next layer.
+    A multiple of a positive vector, the lift, is added to each of them. For non-negative X the lift is the
+    leading singular vector itself, so the span stays the same, and G fits as well as the SVD. Columns are
+    multiplied by their singular values: with unit length, most singular values of G would be equal, and
+    rounding would choose the start of the next layer.
     """
     if not X.any():
         return np.zeros((len(X), min(n_columns, *X.shape)), X.dtype)
     left, values, _ = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
     left, values = left[:, :n_columns], values[:n_columns]
+    # LAPACK leaves the signs open: the largest entry of every vector is made positive.
     peaks = left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])]
     left = left * np.where(peaks < 0, -1, 1)
-    # Beyond the rank there are no vectors, and a column is the lift alone.
+    # Beyond the numerical rank vectors are rounding: such a column is the lift alone.
     beyond = values <= max(X.shape) * np.finfo(X.dtype).eps * values[0]
     left[:, beyond], values[beyond] = 0, values[0]
     leading = left[:, 0]
+    # For X >= 0 the leading vector can be chosen non-negative (Perron and Frobenius), up to rounding.
     rounding = len(X) * float(np.finfo(X.dtype).eps) * leading.max()
     lift = np.abs(leading) if (leading >= -rounding).all() else np.ones_like(leading)
     lift = np.maximum(lift, SMALLEST_LIFT * lift.mean())
-    # A little more than needed: an exact zero would stay one for ever, and rounding decide which it is.
+    # A little more than needed: multiplicative updates never leave an exact zero, and rounding would decide
+    # which entry is one.
     amount = np.where(beyond, 1, LIFT * np.maximum((-left / lift[:, None]).max(axis=0), 0))
     lifted = np.maximum(left + lift[:, None] * amount, 0) * values
-    # A point at the origin is made of nothing.
+    # A point at the origin has the code zero, which fits it exactly.
     return np.where(X.any(axis=1, keepdims=True), lifted, 0).astype(X.dtype)

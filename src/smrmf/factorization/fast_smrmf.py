@@ -1,4 +1,4 @@
-"""f-SMRMF: every column of Z in closed form, and memory that grows with n only."""
+"""f-SMRMF: every column of Z in closed form, in memory that grows with n only."""
 
 from __future__ import annotations
 
@@ -16,34 +16,35 @@ from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
 class FastSMRMF(ManifoldFactorization):
-    """Cluster a table, and name the points that stand for the rest: f-SMRMF.
+    """Cluster points, and find exemplars among them that represent the others: f-SMRMF.
 
     Solves (5.16) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta (<D, Z> + delta/2
     ||Z||_F^2)`` with G non-negative and orthonormal and the columns of Z on the simplex. Each column
-    has a closed form on its nearest candidates, certified exact, so with the default dissimilarity
-    and smoothness time and memory grow with n (after the neighbour search); a large ``smoothness``
-    makes all of Z positive, and "kernel" compares all pairs in every iteration. An iteration costs
-    O(n m c + n k c). Pick it first: the defaults need no tuning and no scaling of weights.
+    has a closed form on its nearest candidates, certified exact. With the default dissimilarity and
+    smoothness an iteration costs O(n m c + n k c), and memory grows with n; a large ``smoothness``
+    makes all of Z positive, and "kernel" compares all pairs in every iteration. The neighbour search
+    before costs O(n^2 m). Pick it first: the defaults need no tuning and no scaling of weights.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters c, the rank of the factorisation.
     exemplars : float or int, default=0.1
-        How many exemplars to use and rank: a share of the points (at least one per cluster) or a
-        count.
+        How many exemplars to keep in the graph and to rank: a share of the points (at least one per
+        cluster) or a count.
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of an exemplar in the graph, and of a point in the bandwidths; "auto" is 10 (fewer
         for tiny data), "sqrt" the paper's square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     selection_weight : float or "auto", default="auto"
-        Weight beta of the representation. Its ratio to lambda says how much the clusters found so
-        far count against the input space; "auto" gives both about the same say.
+        Weight beta of the representation. The larger lambda / beta, the more the clusters found so
+        far count against the input space; "auto" gives both about the same weight.
     smoothness : float or "auto", default="auto"
-        Weight delta that spreads a point over its representatives. "auto" gives every point exactly
-        ``n_neighbors`` of them, itself excluded; a number is the paper's delta for all points.
+        Weight delta that spreads a point over its representatives. "auto" is one delta per point, with
+        which it has exactly ``n_neighbors`` of them in the first Z, itself excluded; a number is the
+        paper's delta for all points.
     dissimilarity : {"sqeuclidean", "kernel", "euclidean"}, default="sqeuclidean"
         What Z minimises: squared distances over their local mean, minus the adaptive Gaussian kernel
         (the paper), or distances over the largest one.
@@ -57,9 +58,9 @@ class FastSMRMF(ManifoldFactorization):
         every cluster having its share), or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
@@ -71,13 +72,13 @@ class FastSMRMF(ManifoldFactorization):
     n_jobs : int or None, default=-1
         Threads; the result does not depend on it.
     freeze_tol : float, default=0
-        Z is left alone for good once none of its entries changes by more; the paper uses 1e-5 from
-        2000 points on.
+        Z stays as it is for the rest of the fit once none of its entries changes by more; the paper
+        uses 1e-5 from 2000 points on. 0 updates it in every iteration.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -167,15 +168,18 @@ class FastSMRMF(ManifoldFactorization):
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         sizes, start = problem.sizes, weigh(problem.reduced)
         near = problem.neighbors.indices[:, : sizes.n_neighbors] if self.neighborhoods == "input" else None
+        # With the mean of the latent bandwidths for all points, as the paper has it (paper note 28).
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, True, problem)
         smoothness = None if isinstance(self.smoothness, str) else float(self.smoothness)
-        # The simplex graph of the start is the first Z, where both have k neighbours by squared distances.
+        # The simplex graph of the start solves (5.18) for squared distances and k neighbours. Then it is the
+        # first Z: D and delta scaled by one factor leave z = P(-d / delta) the same.
         known = smoothness is None and self.dissimilarity == "sqeuclidean"
         affinity = ClosedFormAffinity(
             dissimilarity,
             Neighborhoods(sizes.n_exemplars, sizes.n_neighbors, self.exemplar_rule, near),
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),
             smoothness,
+            # The neighbour search has found these, and the next one, which bounds the rest.
             list_size=2 * sizes.n_neighbors,
             freeze_tol=self.freeze_tol,
             first=problem.representation if known else None,

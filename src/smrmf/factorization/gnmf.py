@@ -1,4 +1,4 @@
-"""GNMF: non-negative factorisation with a graph."""
+"""GNMF: non-negative factorisation that is smooth on a graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from smrmf.sharing import remember
 # Up to this size a whole SVD is as quick as a part of it.
 FEW = 500
 FEW_NEIGHBORS = 5
-# Entries of the start below this share of the largest are zero but for rounding.
+# Entries of the start below this share of the largest count as zeros: they are rounding.
 ROUNDING_SHARE = 1e-6
 
 
@@ -49,15 +49,16 @@ class GNMFInput(NamedTuple):
 
 
 class GNMF(Factorization):
-    """Graph-regularised NMF: parts-based components that respect neighbourhoods.
+    """Cluster by non-negative parts that linked points mix in similar amounts: graph-regularised NMF.
 
     Solves ``min ||X - G F||_F^2 + lambda tr(G' L G)`` over non-negative G and F, where L is the Laplacian of
     a neighbourhood graph or of your own. Pick it for non-negative data (images, counts, spectra) when the
-    components should be parts, and linked points should mix them alike; sparse X stays sparse. An
-    iteration costs O(n m c + n k c), or the non-zeros of X times c, and never raises the objective.
+    components should be parts, and linked points should have similar amounts of them; sparse X stays
+    sparse. An iteration costs O(n m c + n k c), or the non-zeros of X times c, and never raises the
+    objective.
 
-    The graph term is smaller for smaller G, so a large weight is partly evaded by a small G and a large
-    F; with ``labels="argmax"`` it can make columns of G proportional and one cluster win everywhere.
+    The graph term falls with the size of G, so part of a large weight is lost to a smaller G and a larger F;
+    with ``labels="argmax"`` it can make columns of G proportional, so that one cluster takes all points.
 
     Parameters
     ----------
@@ -159,7 +160,7 @@ class GNMF(Factorization):
     def _prepare(self, X: Any) -> tuple[GNMFInput, int]:
         check_nonnegative("GNMF", float(X.min()))
         graph = None if self.graph is None else given_graph(self.graph, X.shape[0], X.dtype)
-        # Neighbours that are not needed need not fit the data either.
+        # With a given graph n_neighbors is not used, so it is not checked against the data either.
         n_neighbors = "auto" if graph is not None else self.n_neighbors
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, n_neighbors, usual_neighbors=FEW_NEIGHBORS)
         data, magnitude = scale_to_safe_range(X)
@@ -170,6 +171,7 @@ class GNMF(Factorization):
         random_state = check_random_state(self.random_state)
         if graph is None:
             graph = either_neighbor_graph(remember(find_neighbors, data, sizes.n_neighbors, pool=pool))
+        # Points of unit root-mean-square length: lambda and SMALLEST then mean the same for any unit of X.
         scale = float(np.sqrt(squared_frobenius_norm(data) / sizes.n_samples)) or 1.0
         X = divide_keeping_dtype(data, scale)
         degrees = np.asarray(graph.sum(axis=1)).ravel()
@@ -178,6 +180,7 @@ class GNMF(Factorization):
         seed = random_state.randint(np.iinfo(np.int32).max)
 
         def fitted(factors: Factors) -> Fitted:
+            # A column of G may grow as its row of F shrinks: unit rows of F fix how they share the size of X.
             F, G = unit_components(factors.F, factors.G)
             # The same seed at every call: watching a fit does not change it.
             labels, moved = label_rows(G, self.labels, sizes.n_clusters, np.random.RandomState(seed))
@@ -227,14 +230,18 @@ def first_factors(
     n, m = X.shape
     mean = float(X.mean())
     if init == "random" or n_clusters >= min(n, m) or mean == 0:
+        # G F is a sum of c products: entries of this size make it as large as X, up to a constant.
         size = np.sqrt(mean / n_clusters)
         G, F = random_state.uniform(size=(n, n_clusters)), random_state.uniform(size=(n_clusters, m))
         return (size * G).astype(X.dtype), (size * F).astype(X.dtype)
     if not sp.issparse(X) and min(n, m) <= FEW:
         left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
     else:
+        # A given v0 makes ARPACK repeatable; a positive one has a part along the leading vector of X >= 0.
         left, values, right = svds(X, k=n_clusters, v0=random_state.uniform(0.5, 1, min(n, m)))
+        # svds returns singular values in ascending order.
         left, values, right = left[:, ::-1], values[::-1], right[::-1]
+    # Zeros of the non-negative SVD become the mean of X: updates never leave a zero (paper note 13).
     return tuple(
         np.where(part > ROUNDING_SHARE * part.max(), part, mean).astype(X.dtype)
         for part in nonnegative_parts(left[:, :n_clusters], values, right)

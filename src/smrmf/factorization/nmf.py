@@ -35,7 +35,7 @@ class NMFInput(NamedTuple):
 
 
 class NMFClustering(Factorization):
-    """Cluster by the parts that points are made of: scikit-learn's NMF with labels.
+    """Cluster by the non-negative parts that points are made of: scikit-learn's NMF with labels.
 
     Solves ``min ||X - G F||_F^2`` over non-negative G and F by :class:`sklearn.decomposition.NMF` and reads a
     cluster from every row of G. Pick it as the baseline without a graph; :class:`GNMF` adds one. It
@@ -123,7 +123,7 @@ class NMFClustering(Factorization):
                 f"init={self.init!r} needs n_clusters={self.n_clusters} to be at most min(n_samples, "
                 f"n_features)={min(X.shape)}: use init=None or 'random'."
             )
-        # One step: scikit-learn's iterations are its own.
+        # One step for the callbacks: scikit-learn's NMF does not report its iterations.
         return NMFInput(*scale_to_safe_range(X)), 1
 
     def _solve(self, given: NMFInput, pool: Pool, report: FitReporter) -> Fitted:
@@ -131,6 +131,8 @@ class NMFClustering(Factorization):
 
         data, magnitude = given
         random_state = check_random_state(self.random_state)
+        # scikit-learn has absolute constants, such as the zeros of its non-negative SVD: the data get a fixed
+        # unit, points of unit root-mean-square length.
         scale = float(np.sqrt(squared_frobenius_norm(data) / data.shape[0])) or 1.0
         model = NMF(
             self.n_clusters,
@@ -143,12 +145,14 @@ class NMFClustering(Factorization):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             G = model.fit_transform(divide_keeping_dtype(data, scale))
+        # A column of G may grow as its row of F shrinks: unit rows of F fix how they share the size of X.
         F, G = unit_components(model.components_, G)
         labels, moved = label_rows(G, self.labels, self.n_clusters, random_state)
         attributes = {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),
             "components_": F,
+            # NaN is the root of a negative number, to which rounding makes the error of an exact fit.
             "reconstruction_err_": float(np.nan_to_num(model.reconstruction_err_)) * scale * magnitude,
             "n_iter_": model.n_iter_,
             "_fit_data": data,
@@ -157,7 +161,7 @@ class NMFClustering(Factorization):
         }
         metadata = {"n_iter": model.n_iter_, "objective": attributes["reconstruction_err_"]}
         report(metadata, lambda: attributes)
-        # Rounding may make the error of an exact fit the root of a negative number.
+        # RuntimeWarnings come from that root; all others are for the caller.
         passed_on: Warnings = [
             (str(warning.message), warning.category)
             for warning in caught

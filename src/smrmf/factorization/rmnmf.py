@@ -14,12 +14,12 @@ from smrmf.graph.graphs import heat_graph, rows_to_one, symmetrize
 
 
 class RMNMF(ManifoldFactorization):
-    """Robust manifold non-negative matrix factorisation: a fixed neighbourhood graph.
+    """Cluster by a robust factorisation that is smooth on a fixed neighbourhood graph: RMNMF.
 
     Solves ``min ||X - G F||_{2,1} + lambda tr(G' L G)`` with G non-negative and orthonormal, (3.1) of the
     paper, where L is the Laplacian of the k-nearest-neighbour graph with adaptive heat weights. The
-    l2,1 loss keeps single outliers from bending the components. Pick it as the reference without a learned
-    graph. An iteration costs O(n m c + n k c), the neighbour search before it O(n^2 m).
+    l2,1 loss limits the influence of single outliers on the components. Pick it as the reference without a
+    learned graph. An iteration costs O(n m c + n k c), the neighbour search before it O(n^2 m).
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class RMNMF(ManifoldFactorization):
         Neighbours of a point in the graph; "auto" is 10 (fewer for tiny data), "sqrt" the paper's
         square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     bandwidth : {"distance", "squared-distance"}, default="distance"
         Heat-kernel width: distance to the k-th neighbour, or its square.
     exemplar_rule : {"mass", "norm"}, default="mass"
@@ -40,9 +40,9 @@ class RMNMF(ManifoldFactorization):
         having its share, or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
@@ -57,7 +57,7 @@ class RMNMF(ManifoldFactorization):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -131,6 +131,8 @@ class RMNMF(ManifoldFactorization):
 
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         start = weigh(problem.reduced)
+        # One bandwidth per row makes the weights asymmetric: the Laplacian gets (W + W')/2 (paper note 33).
+        # The rows, divided by their sums, are how each point is represented by its neighbours.
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
         return Slots(
             start,
@@ -142,4 +144,5 @@ class RMNMF(ManifoldFactorization):
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:
         """Return the paper's parameters; it tunes ``manifold_weight`` over 1e-3 ... 1 with labels."""
+        # The heat kernel's width is the plain distance, on real data too (paper note 29).
         return PAPER_SETTINGS | {"manifold_weight": 0.1, "bandwidth": "distance"}

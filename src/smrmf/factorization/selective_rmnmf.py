@@ -17,11 +17,11 @@ from smrmf.selection.ipm import IPM
 
 
 class SelectiveRMNMF(ManifoldFactorization):
-    """Robust manifold NMF that listens only to the neighbourhoods of points chosen beforehand.
+    """Cluster by a robust factorisation that is smooth on the neighbourhoods of selected points only.
 
     Solves ``min ||X - G F||_{2,1} + lambda tr(G' L G)`` with G non-negative and orthonormal, where L is the
-    Laplacian of :class:`RMNMF`'s graph without the rows of the points that the selector left out. Pick it
-    to see what a way of choosing points does to a clustering, with everything else equal;
+    Laplacian of :class:`RMNMF`'s graph without the rows of the points that the selector does not choose.
+    Pick it to see what a way of choosing points does to a clustering, with everything else equal;
     :class:`SMRMF` and :class:`FastSMRMF` choose while they cluster. It costs what the selector costs,
     and then less than RMNMF, as the graph has fewer edges.
 
@@ -32,20 +32,20 @@ class SelectiveRMNMF(ManifoldFactorization):
     selector : estimator or None, default=None
         Sets ``exemplar_indices_`` in its ``fit``: ``IPM()``, ``KDPP()``, ``DS3()``, ``ESC()``, or one of your
         own. None is ``IPM()``, a tenth of the points. A selector whose ``random_state`` is None gets a
-        seed drawn from the one below.
+        seed drawn from ``random_state``.
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of a selected point in the graph; "auto" is 10 (fewer for tiny data), "sqrt" the
         paper's square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     bandwidth : {"distance", "squared-distance"}, default="distance"
         Heat-kernel width: distance to the k-th neighbour, or its square.
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
@@ -60,7 +60,7 @@ class SelectiveRMNMF(ManifoldFactorization):
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -76,11 +76,18 @@ class SelectiveRMNMF(ManifoldFactorization):
     representation_ : CSR matrix of shape (n_samples, n_samples)
         Z: entry (i, j) is how much the selected point i represents point j; columns sum to one. A point
         in no selected neighbourhood represents itself.
-    objective_, objective_history_, n_iter_, converged_
-        Last value of the objective, its value after each iteration, iterations done, and whether
-        the objective settled with the constraints holding.
-    n_features_in_, feature_names_in_
-        Features seen by ``fit``, and their names, if all are strings.
+    objective_ : float
+        Last value of the objective.
+    objective_history_ : array of shape (n_iter_,)
+        Its value after each iteration.
+    n_iter_ : int
+        Iterations done.
+    converged_ : bool
+        Whether the objective settled with the constraints holding.
+    n_features_in_ : int
+        Features seen by ``fit``.
+    feature_names_in_ : array
+        Their names, if all are strings.
 
     References
     ----------
@@ -137,6 +144,8 @@ class SelectiveRMNMF(ManifoldFactorization):
         start = weigh(problem.reduced)
         selector = fit_selector(self.selector, problem)
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
+        # Rows first, then the mean with the transpose (paper note 44): the edges of a selected point stay,
+        # at half their weight where the other end is not selected. With all selected it is RMNMF's graph.
         kept = np.zeros(problem.sizes.n_samples, heat.dtype)
         kept[selector.exemplar_indices_] = 1
         restricted = (heat * kept[:, None]).tocsr()
@@ -152,7 +161,9 @@ class SelectiveRMNMF(ManifoldFactorization):
 
 def fit_selector(selector: Any, problem: Problem) -> Any:
     """Fit a copy of the selector, and refuse one that does not say which points it chose."""
+    # A clone: fit must not change the parameter that the user gave.
     fitted = IPM() if selector is None else clone(selector)
+    # A selector without a random_state at all counts as seeded.
     if fitted.get_params(deep=False).get("random_state", 0) is None:
         fitted.set_params(random_state=problem.random_state.randint(np.iinfo(np.int32).max))
     fitted.fit(problem.data)
@@ -169,5 +180,6 @@ def represented_by(neighborhoods: sp.csr_array) -> sp.csr_array:
     """Return Zt: every point spread over the selected points in whose neighbourhoods it lies."""
     Zt = neighborhoods.T.tocsr()
     total = np.asarray(Zt.sum(axis=1)).ravel()
+    # Columns of Z must sum to one also for points in no selected neighbourhood.
     alone = np.asarray(total == 0, Zt.dtype)
     return (Zt / np.where(total > 0, total, 1)[:, None] + sp.diags_array(alone)).tocsr()

@@ -1,4 +1,4 @@
-"""SMRMF, the paper's full model, with its ablations -Euc and -NS."""
+"""SMRMF: the paper's full model, with its ablations -Euc and -NS."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
 from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 from smrmf.kernels.balls import L1InfBall, L12Ball, RowConstraint, Unconstrained
 
-# D, Z, C and their multiplier, and not quite one more for blocks of them in the threads. Without a
+# D, Z, C and their multiplier, and less than one more for blocks of them in the threads. Without a
 # selection the graph is all of Z, as a sparse matrix with its transpose and their mean.
 DENSE_ARRAYS, DENSE_ARRAYS_OF_WHOLE_GRAPH = 5, 12
 
 
 def check_radius(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
     """Refuse a radius of the l1,2 ball that no Z with columns on the simplex can have."""
+    # Triangle inequality, rows z_i: sum_i ||z_i|| >= ||sum_i z_i|| = ||1|| = sqrt(n) (paper note 6).
     smallest = int(np.ceil(np.sqrt(sizes.n_samples)))
     if model.selection == "l2" and sizes.n_exemplars < smallest:
         raise ParameterError(
@@ -44,11 +45,11 @@ def check_dense_arrays(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
 
 
 class SMRMF(ManifoldFactorization):
-    """Selective manifold regularised factorisation: learn the graph, keep its best neighbourhoods.
+    """Cluster by a factorisation that learns its graph and keeps the best neighbourhoods of it: SMRMF.
 
     Solves (3.3) of the paper, ``min ||X - G F||_{2,1} + lambda tr(G' L_Z G) + beta <D, Z>`` with G
     non-negative and orthonormal, the columns of Z on the simplex and Z row-sparse: few points, the
-    exemplars, represent all others, and only their neighbourhoods regularise G. Pick it to have the
+    exemplars, represent all others, and only their neighbourhoods regularise G. Pick it to use the
     paper's own model. It holds four n x n arrays and an iteration costs O(n m c + n^2 c); for more than
     some ten thousand points take :class:`FastSMRMF`.
 
@@ -57,23 +58,24 @@ class SMRMF(ManifoldFactorization):
     n_clusters : int, default=8
         Number of clusters c, the rank of the factorisation.
     exemplars : float or int, default=0.1
-        How many exemplars Z may have and are ranked: a share of the points (at least one per
-        cluster) or a count. It is the radius tau of the ball.
+        How many exemplars to keep in the graph and to rank: a share of the points (at least one per
+        cluster) or a count. The number is also the radius tau of the ball.
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of an exemplar in the graph, and of a point in the bandwidths; "auto" is 10 (fewer
         for tiny data), "sqrt" the paper's square root of the number of points.
     manifold_weight : float or "auto", default="auto"
-        Weight lambda of the graph. "auto" is the typical residual times n/c, which makes the graph
-        weigh about as much as the loss whatever the unit and the number of points.
+        Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
+        weighs about as much as the loss, for any unit and any number of points.
     selection_weight : float or "auto", default="auto"
-        Weight beta of the representation. Its ratio to lambda says how much the clusters found so
-        far count against the input space; "auto" gives both about the same say.
+        Weight beta of the representation. The larger lambda / beta, the more the clusters found so
+        far count against the input space; "auto" gives both about the same weight.
     dissimilarity : {"kernel", "euclidean", "sqeuclidean"}, default="kernel"
         What Z minimises: minus the adaptive Gaussian kernel, distances over the largest one (the
         paper's -Euc), or squared distances over their local mean.
     selection : {"linf", "l2"} or None, default="linf"
-        Norm of the rows of Z in the ball. With "linf" tau counts exemplars; "l2" needs tau of at
-        least sqrt(n); None drops the constraint and uses all of Z as the graph (the paper's -NS).
+        Norm of the rows of Z whose sum is at most tau. With "linf" tau points can represent all
+        others; "l2" needs tau of at least sqrt(n); None drops the constraint and uses all of Z as the
+        graph (the paper's -NS).
     neighborhoods : {"affinity", "input"}, default="affinity"
         Neighbours of an exemplar: the largest entries of its row of Z, or its nearest points.
     bandwidth : {"distance", "squared-distance"}, default="distance"
@@ -84,9 +86,9 @@ class SMRMF(ManifoldFactorization):
         every cluster having its share), or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts; it matters more than anything else. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
-        First penalty mu; "auto" is scale-free, the paper's protocol 0.1.
+        First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
         Growth rho of the penalty per iteration.
     max_iter : int, default=1000
@@ -98,16 +100,16 @@ class SMRMF(ManifoldFactorization):
     n_jobs : int or None, default=-1
         Threads; the result does not depend on it.
     freeze_tol : float, default=0
-        Z and C are left alone for good once no entry of C changes by more; the paper uses 1e-5 from
-        2000 points on.
+        Z and C stay as they are for the rest of the fit once no entry of C changes by more; the paper
+        uses 1e-5 from 2000 points on. With 0 this happens when C does not change at all.
     exemplar_start : {"selected", "single"}, default="selected"
-        Row-sparse copy C of Z at the start of the loop: with the exemplars selected for the first Z, or
-        with one exemplar for all points, as the paper has it.
+        First row-sparse copy C of Z in the loop: the exemplars selected for the first Z, or one
+        exemplar for all points, as in the paper.
 
     Attributes
     ----------
     labels_ : array of shape (n_samples,)
-        Cluster of every point, consecutive from 0.
+        Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
         The basis F.
     embedding_ : array of shape (n_samples, n_clusters)
@@ -200,10 +202,13 @@ class SMRMF(ManifoldFactorization):
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
         start, count, k = weigh(problem.reduced), problem.sizes.n_exemplars, problem.sizes.n_neighbors
         near = problem.neighbors.indices[:, :k] if self.neighborhoods == "input" else None
+        # Every point keeps a latent bandwidth of its own; only f-SMRMF takes their mean (paper note 28).
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
         kept = None if self.selection is None else count
         affinity = RowSparseAffinity(
             dissimilarity,
+            # tau has the value of the count, but bounds a sum of norms: more rows than that may be positive
+            # (paper note 7), and ``kept`` cuts the graph to the count.
             row_constraint(self.selection, float(count)),
             Neighborhoods(kept, k, self.exemplar_rule, near),
             scaled_selection_weight(self.selection_weight, dissimilarity, problem, start),

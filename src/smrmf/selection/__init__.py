@@ -1,1 +1,1 @@
-"""Selectors: which rows of a table stand for the rest."""
+"""Selectors: choose the rows of a table that represent the others."""

@@ -1,4 +1,4 @@
-"""Choosing a few rows of a table that stand for the rest: the interface that all selectors share."""
+"""Choose a few rows of a table that represent the others: the interface that all selectors share."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SelectionInput(NamedTuple):
 class Selector(AbstractEstimator):
     """An estimator whose fit sets ``exemplar_indices_``, best first, and ``exemplar_scores_``.
 
-    Any of them, and any estimator of others that sets the first, can be the ``selector`` of
-    :class:`smrmf.SelectiveRMNMF`.
+    Any of them can be the ``selector`` of :class:`smrmf.SelectiveRMNMF`, and so can any other estimator that
+    sets ``exemplar_indices_``.
     """
 
     exemplar_indices_: np.ndarray

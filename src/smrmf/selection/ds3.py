@@ -1,4 +1,4 @@
-"""DS3: representatives by dissimilarities alone."""
+"""DS3: representatives chosen from dissimilarities alone."""
 
 from __future__ import annotations
 
@@ -41,12 +41,14 @@ from smrmf.selection._base import SelectionInput, Selector
 # A source is a representative if its largest entry reaches this share of the largest of all.
 SMALLEST_PEAK_SHARE = 0.1
 DEFAULT_SHARE = 0.1
-# The published penalty, for dissimilarities of at most one. A growing one would freeze. With a price it
-# follows for some time the slower of the two, Z - C and the change of C; with a ball that does not pay.
+# The published penalty, for dissimilarities of at most one. It does not grow: Z would freeze before it
+# reaches the optimum. In the regularised form it is adapted for a number of iterations to
+# the slower of Z - C and the change of C; in the constrained form that saves no time. From then on it is
+# constant, which the convergence of the method needs.
 PENALTY = 0.1
 BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
 SLOWER, BALANCE_STEP = 3.0, 1.3
-# Beyond one: every step goes further than the plain method, which saves iterations.
+# Over-relaxation, between 1 (the plain method) and 2 (where convergence ends), saves iterations.
 RELAXATION = 1.6
 # Metrics that grow with a power of the data's unit, and vanish between equal points.
 DEGREES = {
@@ -61,22 +63,22 @@ DEGREES = {
 
 
 class DS3(ClusterMixin, Selector):
-    """Choose representatives from dissimilarities: sparse subset selection.
+    """Choose representatives from dissimilarities, and cluster by them: sparse subset selection.
 
     Solves ``min <D, Z>`` over representations Z, whose columns (how a target is represented by the sources)
     are non-negative and sum to one, while ``sum_i ||z_i||_p <= tau`` bounds the rows (constrained form) or
     ``lambda sum_i ||z_i||_p`` is added (regularised form); p is infinity or 2. For p = infinity these are
-    the linear-programming relaxations of p-median and of facility location. Pick it when all you have
-    is how unlike things are, and you want real ones that stand for the rest, and clusters.
-    It needs four arrays of sources x targets, and every iteration costs some passes over them.
+    the linear-programming relaxations of p-median and of facility location. Pick it when dissimilarities
+    are all you have, and you want members of the data that represent the others, and clusters. It needs
+    four arrays of sources x targets, and every iteration costs some passes over them.
 
     Parameters
     ----------
     exemplars : float, int or None, default=None
         Budget of the constrained form: a share of the sources or a count q. None is ``n_clusters``, or
-        a tenth of the sources where that is None too. With "linf" it bounds the
-        sum of the largest entries of the rows, ``tau = q``; with "l2" ``tau = sqrt(q n_targets)``, what q
-        equal clusters need. At most q representatives are reported.
+        a tenth of the sources where that is None too. With "linf" it bounds the sum of the largest
+        entries of the rows, ``tau = q``; with "l2" ``tau = sqrt(q n_targets)``, what q equal clusters
+        need. At most q representatives are reported.
     regularization : float or None, default=None
         Share of the lambda that leaves one representative, for the regularised form, in which the
         number of representatives is found. The original default is 0.1; 1 leaves one. None is the
@@ -87,8 +89,8 @@ class DS3(ClusterMixin, Selector):
         Any metric of :func:`sklearn.metrics.pairwise_distances`, or "precomputed": then X holds the
         dissimilarities of sources (rows) to targets (columns), of any sign, and need not be square.
     n_clusters : int or None, default=None
-        So many clusters, from that many best representatives (fewer where one of them wins no
-        target); None makes one of each representative.
+        Number of clusters, made from that many of the best representatives (fewer where one of them gets
+        no target); None makes one cluster of each representative.
     max_iter : int, default=3000
         Maximum number of iterations.
     tol : float, default=1e-3
@@ -215,7 +217,9 @@ class DS3(ClusterMixin, Selector):
             # Beyond the price that leaves one representative nothing changes but the time it takes.
             price = min(self.regularization, 1.0) * largest_price(D, self.norm)
             kind = L1InfRegularizer if self.norm == "linf" else L12Regularizer
+            # The C step, min price ||C|| + mu/2 ||C - Y||^2, is the proximal map of (price / mu) ||C||.
             return lambda penalty: kind(price / penalty)
+        # q rows that represent N/q targets each have q largest entries of 1 and q norms of sqrt(N/q).
         radius = float(n_exemplars) if self.norm == "linf" else float(np.sqrt(n_exemplars * len(D)))
         ball = L1InfBall(radius) if self.norm == "linf" else L12Ball(radius)
         return lambda penalty: ball
@@ -225,6 +229,7 @@ class DS3(ClusterMixin, Selector):
         peaks, norms = Zt.max(axis=0), np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
         most = Zt.shape[1] if self.regularization is not None else n_exemplars
         ranked = best_first(norms, len(norms))
+        # The relaxation leaves small shares in many rows; a budget is no count of rows.
         chosen = ranked[peaks[ranked] >= SMALLEST_PEAK_SHARE * peaks.max()][:most]
         centers = chosen if self.n_clusters is None else ranked[: self.n_clusters]
         owner = assign(Zt, D, centers)
@@ -253,6 +258,7 @@ def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]
         D = distances(X, metric, pool)
         if degree is not None:
             np.fill_diagonal(D, 0)  # rounding leaves traces there
+    # Scaling D scales the objective and moves no minimum; the penalty is set for entries of at most one.
     largest = max(float(D.max()), -float(D.min()))
     if largest > 0:
         D /= D.dtype.type(largest)
@@ -265,6 +271,7 @@ def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
 
     n = X.shape[0]
     D = np.empty((n, n), X.dtype)
+    # Blocks of rows, not all pairs at once: scikit-learn's temporary arrays stay as small as a block.
     blocks = row_blocks(n, n)
     pool.map(lambda rows: np.copyto(D[rows], pairwise_distances(X[rows], X, metric=metric)), blocks)
     return D
@@ -273,8 +280,11 @@ def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
 def largest_price(D: np.ndarray, norm: str) -> float:
     """Return a lambda at which one source represents all; D is targets x sources.
 
-    It is sufficient, not tight. Sources as good as the best one have no price.
+    With v_i the dissimilarities of source i minus those of the best one, it is ``max_i ||v_i||_1 / 2`` for
+    "linf" and ``max_i sqrt(n_targets) ||v_i||^2 / (2 sum(v_i))`` for "l2" (Elhamifar et al.). It is
+    sufficient, not tight. For "l2", sources whose total equals that of the best one are left out.
     """
+    # The smallest total: the optimum if only one source may be used.
     best = int(np.argmin(D.sum(axis=0)))
     total, size = np.zeros(D.shape[1]), np.zeros(D.shape[1])
     for block in row_blocks(*D.shape):
@@ -328,25 +338,27 @@ def solve_ds3(
     D : array of shape (n_targets, n_sources)
         Dissimilarities of at most one in size.
     row_constraint : callable
-        Returns what is asked of the rows of Z for a given penalty, in units of which a price is.
+        Returns the constraint or regulariser of the rows of Z for a given penalty, by which a price is
+        divided.
     adaptive : bool
         Whether to adapt the penalty for some time.
     tol : float
-        Largest entry of Z - C (now and before) and largest change of C at which to stop; they bound the
-        change of Z.
+        Largest entry of Z - C, in this iteration and the last, and largest change of C at which to stop;
+        they bound the change of Z.
     max_iter : int
         Maximum number of iterations.
     pool : Pool
         Threads.
     on_iteration : callable, optional
-        Sees the iteration, the largest of those numbers, and a function that makes Zt as of now;
+        Gets the iteration, the largest of those numbers, and a function that makes the current Zt;
         returning True stops.
     """
     Z, C, multiplier = np.empty_like(D), np.zeros_like(D), np.zeros_like(D)
-    # One source for all, the best such.
+    # The best single source represents all targets: feasible for every budget and every price.
     C[:, int(np.argmin(D.sum(axis=0)))] = 1
 
     def feasible() -> np.ndarray:
+        # Without relaxation, which leaves the simplex.
         Zt = np.empty_like(D)
         pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), mu, 1.0)
         return Zt
@@ -358,6 +370,7 @@ def solve_ds3(
         shrinkage = row_constraint(mu).shrinkage(WeightedSum(Z, multiplier, 1 / mu), 1.0, shrinkage, pool)
         measured = pool.over_rows(c_rows, (Z, C, multiplier), shrinkage, mu)
         change, gap = (max(entries) for entries in zip(*measured, strict=True))
+        # The change of Z is at most the sum of these three, by the triangle inequality.
         residual = max(gap, last_gap, change)
         last_gap = gap
         converged = residual <= tol
@@ -366,7 +379,9 @@ def solve_ds3(
         if converged or stopped:
             break
         if adaptive and n_iter % BALANCE_EVERY == 0 and n_iter <= BALANCE_UNTIL:
+            # The multiplier is not divided by mu here, so it stays valid when mu changes.
             mu *= penalty_factor(gap, change)
+    # A last step without relaxation, so that the rows returned lie on the simplex.
     pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, 1.0)
     return DS3Solution(Z, n_iter, converged, stopped)
 

@@ -1,4 +1,4 @@
-"""ESC: clusters of points on subspaces, from exemplars found by a farthest-first search."""
+"""ESC: cluster points on subspaces by exemplars that a farthest-first search finds."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from smrmf.selection._base import SelectionInput, Selector
 
 USUAL_NEIGHBORS = 3
 N_KMEANS_STARTS = 20
-# Squared distance of unit vectors at a right angle, but for rounding.
+# Squared distance of unit vectors at a right angle, ||u - v||^2 = 2 - 2 u'v, less a margin for rounding.
 RIGHT_ANGLE = 2 - 1e-9
 
 
 class ESC(ClusterMixin, Selector):
-    """Exemplar-based subspace clustering: points alike in how few exemplars represent them.
+    """Cluster points by how a few exemplars represent them: exemplar-based subspace clustering.
 
     The cost of representing a point by exemplars E, all rows scaled to length one, is
     ``f(x, E) = min_c ||c||_1 + lambda/2 ||x - c E||^2``. Solves, greedily, ``min_E max_j f(x_j, E)``:
     after a random first exemplar each next one is the point that those before represent worst. Points
-    are then clustered by a graph of which coefficients c are alike.
+    are then clustered by a graph that joins points with similar coefficients c.
 
     Pick it when clusters are directions, or subspaces through the origin, rather than places: faces under
     changing light, moving objects, documents; also when clusters differ in size, since a small one that is
@@ -77,10 +77,10 @@ class ESC(ClusterMixin, Selector):
         Cluster of every point, consecutive from 0. A row of zeros has no direction and gets the label of the
         largest cluster (one of its own, if there are fewer other rows than clusters).
     exemplar_indices_ : array of shape (n_exemplars,)
-        The exemplars, in the order of choice. As many are found as were asked for: once all points are
+        The exemplars, in the order of choice. As many are found as asked for: once all points are
         represented as well as an exemplar itself, duplicates follow, and rows of zeros come last of all.
     exemplar_scores_ : array of shape (n_exemplars,)
-        Cost of each exemplar just before it was chosen: lambda/2 for the first, not rising, and at least
+        Cost of each exemplar just before its choice: lambda/2 for the first, not rising, and at least
         ``1 - 1/(2 lambda)``, the cost of an exemplar; zero for a row of zeros.
     coefficients_ : CSR matrix of shape (n_samples, n_exemplars)
         The c of every point; ``(1 - 1/lambda)`` at its own place for an exemplar.
@@ -151,6 +151,7 @@ class ESC(ClusterMixin, Selector):
         return SelectionInput(X, k), k
 
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
+        # Rows of zeros have no direction: they are left out here and put back by ``in_all_rows``.
         unit, _ = unit_rows(given.X)
         rows, empty = split_rows(unit)
         points = unit if len(empty) == 0 else unit[rows]
@@ -222,6 +223,7 @@ class FarthestFirst:
         self.chosen: list[int] = []
         self.costs: list[float] = []
         self.n_solves = 0
+        # c = 0 costs lambda/2 ||x||^2, and rows have unit length.
         self.upper = np.full(n, fidelity / 2)
         self.gram = np.zeros((wanted, wanted))
         self.products = np.zeros((n, wanted))
@@ -232,18 +234,21 @@ class FarthestFirst:
         place = len(self.chosen)
         self.chosen.append(row)
         self.costs.append(float(self.upper[row]))
-        self.upper[row] = -np.inf  # never again
+        self.upper[row] = -np.inf  # so that it is not chosen again
         point: Any = self.X[[row]]
         point = (point.toarray() if sp.issparse(point) else point)[0]
+        # One product of the data with a row per exemplar: LASSO and its bounds need inner products only.
         self.products[:, place] = matmul(self.X, point, pool)
         self.gram[: place + 1, place] = self.gram[place, : place + 1] = self.products[self.chosen, place]
 
     def farthest(self) -> int:
         """Return the point with the largest cost; the first of those within the tolerance."""
+        # One solve first: the cost of the most promising point excludes most of the others by their bounds.
         top = int(np.argmax(self.upper))
         bar = self._update_bounds(np.array([top]), -np.inf)
         rivals = np.flatnonzero(self.upper >= bar * (1 - self.tol))
         rivals = rivals[rivals != top]
+        # Largest bounds first: they may raise the bar, and then the rest need no solve.
         bar = self._update_bounds(rivals[np.argsort(-self.upper[rivals], kind="stable")], bar)
         return int(np.argmax(self.upper >= bar * (1 - self.tol)))
 
@@ -267,21 +272,22 @@ class FarthestFirst:
             lambda block: solve_rows(gram, products[block], self.fidelity, self.tol, C[block]),
             row_blocks(*C.shape),
         )
+        # min |c| + lambda/2 (1 - c)^2 is at c = 1 - 1/lambda: an exemplar represents itself.
         C[self.chosen] = (1 - 1 / self.fidelity) * np.eye(size)
         return C
 
 
 def split_rows(unit: np.ndarray | sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return which rows have a length and which are zeros."""
+    """Return the indices of rows with a direction, and of rows of zeros."""
     full = np.asarray(abs(unit).sum(axis=1)).ravel() > 0 if sp.issparse(unit) else unit.any(axis=1)
     return np.flatnonzero(full), np.flatnonzero(~full)
 
 
 def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int, pool: Pool) -> sp.csr_array:
-    """Join every point to those whose unit coefficient vectors are nearest, and make this mutual.
+    """Return the symmetric graph that joins every point to those with the nearest unit coefficient vectors.
 
-    Vectors at a right angle are not alike at all, and any choice among them would be arbitrary: in their
-    place come the points nearest by cosine.
+    Vectors at a right angle or more have nothing in common, and a choice among them would be arbitrary: the
+    points nearest by cosine take their place.
     """
     if n_neighbors < 1:
         return sp.csr_array((len(C), len(C)))
@@ -297,13 +303,14 @@ def similar_codes(X: np.ndarray | sp.csr_array, C: np.ndarray, n_neighbors: int,
         strange[coded] = near.squared > RIGHT_ANGLE
     rows = np.flatnonzero(strange.any(axis=1))
     if len(rows):
-        # Oneself and the neighbours found may be among them, and enough will be left.
+        # At most n_neighbors of them are known already and one is the point itself, so enough are left.
         wanted = min(2 * n_neighbors + 1, len(C))
         for row, near in zip(rows, find_neighbors(X, wanted, X[rows], pool=pool).indices, strict=True):
             alike = indices[row][~strange[row]]
             others = near[(near != row) & ~np.isin(near, alike)]
             indices[row] = np.append(alike, others)[:n_neighbors]
     W = neighbor_graph(indices, np.ones(indices.shape))
+    # 1, or 2 for mutual neighbours, as in the authors' program.
     return (W + W.T).tocsr()
 
 
@@ -315,9 +322,10 @@ def in_all_rows(
     n_clusters: int,
     dtype: np.dtype,
 ) -> dict[str, Any]:
-    """Put what was found for some rows into results for all; ``fill`` empty rows become exemplars too."""
+    """Return results for all rows from those of some; ``fill`` rows of zeros become exemplars too."""
     n = len(rows) + len(empty)
     placed = sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(n, len(rows)))
+    # Labels are ordered by size, so 0 is the largest cluster.
     labels = np.full(n, len(rows) if len(rows) < n_clusters else 0)
     labels[rows] = found["labels_"]
     coefficients = sp.csr_array((placed @ found["coefficients_"]).astype(dtype))

@@ -1,4 +1,4 @@
-"""IPM: iterative projection and matching."""
+"""IPM: rows whose span holds most of the data, by iterative projection and matching."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from smrmf.kernels.principal_axes import Axes, orthogonal_remainder, principal_a
 from smrmf.kernels.scaling import divide_by_largest, matmul, unit_rows
 from smrmf.selection._base import SelectionInput, Selector
 
-# What is left of a squared length below this share of the whole is rounding.
+# A remainder of a squared length below this share of the whole is rounding.
 NOTHING_LEFT = 1e-12
 # Scores this close are equal: rounding must not decide between them.
 SAME_SCORE = 1 - 1e-8
-# After so many Lanczos steps, start again from the best direction so far; so many times at most.
+# Steps of one Lanczos run, which bound its memory; a further run starts from the best direction so far.
 LANCZOS_STEPS = 250
 LANCZOS_RUNS = 20
 CHECK_EVERY = 8
@@ -40,11 +40,11 @@ class Pick(NamedTuple):
 
 
 class IPM(Selector):
-    """Iterative projection and matching: the rows whose span holds most of the data.
+    """Choose the rows whose span holds most of the data: iterative projection and matching.
 
-    Solves, greedily, ``max ||projection of X on the span of its rows S||_F^2`` over sets S of so many rows:
-    find the direction in which what is not yet explained is longest, choose the row best aligned
-    with it, take the span of that row away from all of them, and repeat.
+    Solves, greedily, ``max ||projection of X on the span of its rows S||_F^2`` over sets S of a given size:
+    find the direction in which the remainder of the data is longest, choose the row best aligned with it,
+    remove the span of that row from all of them, and repeat.
 
     Pick it for a deterministic, ranked selection that covers the main directions of the data, when the
     points are not to be grouped. Directions are seen from the origin: centre the data first if their mean
@@ -72,8 +72,8 @@ class IPM(Selector):
         their sum is the share that the span holds. After a restart the shares are of the points that were
         left.
     n_restarts_ : int
-        How often the rows chosen spanned all the data, so that the choice began again among the others.
-        Rows of zeros come last.
+        Number of times that the chosen rows span all the data, after which the choice starts again among the
+        others. Rows of zeros come last.
     n_features_in_ : int
         Features seen by ``fit``.
     feature_names_in_ : array
@@ -148,6 +148,7 @@ def _ranking(
     rows = np.arange(len(lengths))
     n_restarts = 0
     while lengths.any():
+        # A pass ends at the rank: beyond it rounding would decide what is chosen (paper note 43).
         axes = principal_axes(unit, lengths, pool)
         taken = []
         for place, share in _one_pass(axes, lengths, residual, pool):
@@ -165,7 +166,10 @@ def _ranking(
 def _shorten(
     unit: np.ndarray | sp.csr_array, axes: Axes, lengths: np.ndarray, pool: Pool
 ) -> np.ndarray | sp.csr_array:
-    """Return the rows on the axes, if that is much shorter and loses none: data of low rank restart often."""
+    """Return the rows in coordinates of the axes, if these are much fewer and lose no length.
+
+    Data of low rank restart often, and every restart decomposes the rows again.
+    """
     if 2 * len(axes.energies) > unit.shape[1]:
         return unit
     short = matmul(axes.points, axes.basis, pool)
@@ -186,19 +190,22 @@ def _one_pass(axes: Axes, lengths: np.ndarray, residual: bool, pool: Pool) -> It
     total = left = axes.energies.sum()
     free = lengths > 0
     remainder = np.ones(len(lengths))
-    # A part in every direction: the last solution may lie in an invariant part of the space, from where
-    # the iteration never sees the others, and as a start it saves no steps.
+    # Random, with a part along every axis: the last direction may lie in an invariant subspace, which a
+    # Lanczos iteration never leaves, and as a start it saves no steps.
     start = np.random.RandomState(0).normal(size=rank) * np.sqrt(axes.energies)
     for t in range(rank):
         direction = longest_direction(axes.energies, span[:t], start)
+        # The cosine with the direction, as rows have unit length; its sign is arbitrary.
         score = np.abs(matmul(axes.points, axes.basis @ direction, pool))
         if residual:
-            # Once one direction is left they are all one, but for the rounding of short remainders.
+            # Cosines of the remainders. When one direction is left all are 1, up to rounding of short ones.
             score = np.minimum(score / np.sqrt(np.where(remainder > NOTHING_LEFT, remainder, np.inf)), 1)
         score[~free] = -1
+        # Ties, and scores that differ by rounding, go to the lower index.
         row = int(np.flatnonzero(score >= SAME_SCORE * score.max())[0])
         free[row] = False
         span[t] = orthogonal_remainder(span[:t], (axes.points[[row]] @ axes.basis)[0])
+        # The squared length of the data along the new direction s: s' diag(energies) s.
         gain = axes.energies @ span[t] ** 2
         yield row, float(gain / total)
         left -= gain
@@ -221,7 +228,10 @@ def longest_direction(energies: np.ndarray, span: np.ndarray, start: np.ndarray)
 def _lanczos(
     energies: np.ndarray, span: np.ndarray, vector: np.ndarray, n_steps: int
 ) -> tuple[np.ndarray, bool]:
-    """Return the best direction among so many powers of the operator, and whether more cannot help."""
+    """Return the best direction in a Krylov space of ``n_steps`` dimensions, and whether it is exact enough.
+
+    The operator is ``P diag(energies) P``, with P the projection off the rows of ``span``.
+    """
     basis = np.empty((n_steps, len(vector)))
     diagonal, beside = np.empty(n_steps), np.empty(n_steps)
     for step in range(n_steps):
@@ -230,7 +240,8 @@ def _lanczos(
         rounding = ROUNDING * np.linalg.norm(product)
         diagonal[step] = vector @ product
         known = basis[: step + 1]
-        # The known ones twice, around the span: what rounding leaves of any would grow with every step.
+        # Full orthogonalisation, twice for the known vectors: the three-term recurrence of Lanczos would let
+        # rounding errors grow with every step, and the largest eigenvalue would appear in copies.
         for others in (known, span, known):
             product -= (others @ product) @ others
         beside[step] = np.linalg.norm(product)
@@ -239,7 +250,8 @@ def _lanczos(
             values, vectors = eigh_tridiagonal(
                 diagonal[: step + 1], beside[:step], select="i", select_range=(max(step - 1, 0), step)
             )
-            # The error of the direction is that of the equation over the gap between the two largest.
+            # ||A u - value u|| is beside[step] times the last entry of the eigenvector. Divided by the gap of
+            # the two largest eigenvalues it estimates the angle to the true direction.
             error = beside[step] * abs(vectors[-1, -1])
             settled = bool(error <= max(ANGLE * (values[-1] - values[0]), rounding))
             if settled or last:

@@ -1,4 +1,4 @@
-"""k-DPP: a random choice of rows that repel each other."""
+"""k-DPP: draw a random set of rows that are unlike each other."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ from smrmf.selection._base import SelectionInput, Selector
 
 # What "auto" adds to the diagonal, as a share of its mean, where the rank is too small.
 AUTO_REGULARIZATION = 1e-3
-# A given kernel may be so far, relative to its largest entry or eigenvalue, from what it has to be.
+# Allowed asymmetry and negative eigenvalues of a given kernel, relative to its largest entry or eigenvalue.
 KERNEL_TOLERANCE = 1e-5
-# As many points as it takes to know their median distance.
+# This many points suffice to estimate the median distance.
 MANY_POINTS = 1000
 
 
@@ -45,11 +45,13 @@ class LowRankSimilarity(NamedTuple):
     def log_values(self) -> np.ndarray:
         """Return the logarithms of the positive eigenvalues, those that belong to columns of C first."""
         values = self.axes.energies / self.scale + self.added
+        # added I gives all n - rank directions outside the span of C the same eigenvalue.
         beyond = len(self.lengths) - len(values) if self.added else 0
         return np.log(np.concatenate([values, np.full(beyond, self.added)]))
 
     def vectors(self, which: np.ndarray | slice, pool: Pool) -> np.ndarray:
         """Return eigenvectors that belong to columns of C."""
+        # Columns of C are orthogonal with squared lengths e: divided by sqrt(e), eigenvectors of C C'.
         basis = self.axes.basis[:, which] / np.sqrt(self.axes.energies[which])
         vectors = self.lengths[:, None] * matmul(self.axes.points, basis, pool)
         return np.linalg.qr(vectors)[0]  # rounding has spoilt those of small eigenvalues
@@ -61,16 +63,16 @@ class LowRankSimilarity(NamedTuple):
 
 
 class KDPP(Selector):
-    """k-determinantal point process: a random choice of rows that are unlike each other.
+    """Draw a random set of rows that are unlike each other: k-determinantal point process.
 
-    Draws a set Y of exactly so many rows with probability ``det(L_Y) / e_k(L)``, where L holds the
-    similarities of the points: the squared volume that the rows of Y span, which is small when
-    any two are alike and zero for duplicates.
+    Draws a set Y of exactly k rows with probability ``det(L_Y) / e_k(L)``, where L holds the similarities of
+    the points: the squared volume that the rows of Y span, which is small when any two are alike and zero
+    for duplicates.
 
     Pick it to sample varied points without a model of the data, or to repeat an experiment over many
     equally good selections. The sample is exact. With linear similarities it costs
-    O(n m min(n, m) + n k^2), with the others O(n^3); the polynomials e_k are kept as logarithms, as they
-    exceed any floating-point number soon.
+    O(n m min(n, m) + n k^2), with the others O(n^3); the polynomials e_k are kept as logarithms, as a few
+    hundred rows make them larger than any floating-point number.
 
     Parameters
     ----------
@@ -94,10 +96,10 @@ class KDPP(Selector):
     exemplar_indices_ : array of shape (n_exemplars,)
         The rows chosen, highest score first.
     exemplar_scores_ : array of shape (n_exemplars,)
-        Leverage of each in the space whose volume was sampled, between 0 and 1: how indispensable the row
-        was, where 1 is certain to be drawn.
+        Leverage of each in the space whose volume is sampled, between 0 and 1: the probability that the
+        row is drawn from this space.
     regularization_ : float
-        The share that was added to the diagonal; 0.0 if none was needed or asked for.
+        The share that is added to the diagonal; 0.0 if none is needed or asked for.
     log_likelihood_ : float
         Logarithm of the probability of the set among all of its size.
     n_features_in_ : int
@@ -164,12 +166,16 @@ class KDPP(Selector):
         random_state = check_random_state(self.random_state)
         similarity = self._regularized(*_similarities(given.X, self.kernel, pool), given.n_exemplars)
         log_values = similarity.log_values()
+        # Two stages (Kulesza, Taskar): draw eigenvectors by their values, then rows by the space that these
+        # span. In logarithms, as e_k overflows (paper note 46).
         table = log_elementary(log_values, given.n_exemplars)
         basis = _basis(similarity, draw_values(log_values, table, random_state), random_state, pool)
+        # Squared row norms of an orthonormal basis, the diagonal of the projection: at most 1 up to rounding.
         leverage = np.minimum(squared_norms(basis), 1.0)
         drawn: list[int] = []
 
         def attributes() -> dict[str, Any]:
+            # Ties of the leverage go to the lower index, not to the order of the draw.
             rows = np.sort(np.array(drawn, dtype=np.intp))
             rows = rows[best_first(leverage[rows], len(rows))]
             return {
@@ -186,7 +192,7 @@ class KDPP(Selector):
         return Fitted(attributes(), [])
 
     def _regularized(self, axes: Axes, lengths: np.ndarray, count: int) -> LowRankSimilarity:
-        """Scale the kernel to a mean diagonal of one and add what is to be added to it."""
+        """Return the kernel with a mean diagonal of one, and its regularisation."""
         rank = len(axes.energies)
         if self.regularization != "auto":
             added = float(self.regularization)
@@ -197,6 +203,8 @@ class KDPP(Selector):
                 f"exemplars={count} is more than the rank of the kernel, {rank}, so that no choice has any "
                 f"probability: ask for at most {rank}, or set regularization='auto'."
             )
+        # The trace of C C' is the sum of its eigenvalues. A scale multiplies all det(L_Y) by
+        # the same factor, so without ``added`` it changes no probability.
         scale = float(axes.energies.sum()) / len(lengths) if rank else 1.0
         return LowRankSimilarity(axes, lengths, scale, added)
 
@@ -212,7 +220,7 @@ def _basis(
 ) -> np.ndarray:
     """Return the eigenvectors drawn; those beyond the rank of C span a random part of what C leaves out.
 
-    All of these have the same eigenvalue, so that any orthonormal basis of theirs serves, a random one too.
+    All of these have the same eigenvalue, so any orthonormal basis of their space will do, also a random one.
     """
     rank = len(similarity.axes.energies)
     inside = drawn[drawn < rank]
@@ -239,6 +247,7 @@ def _similarities(X: np.ndarray | sp.csr_array, kernel: str, pool: Pool) -> tupl
             "kernel='precomputed' it must be positive semi-definite: pass similarities, such as inner "
             "products or sklearn.metrics.pairwise.rbf_kernel, not distances."
         )
+    # L V / sqrt(E) = V sqrt(E) = C, with C C' = L: the same form as for points, with L as the points.
     return Axes(L, vectors / np.sqrt(energies), energies), same
 
 
@@ -246,13 +255,14 @@ def _gaussian(X: np.ndarray | sp.csr_array, pool: Pool) -> np.ndarray:
     """Evaluate ``exp(-d^2 / s)``, s the median squared distance, for all pairs of rows."""
     X = X.astype(np.float64) / (float(abs(X).max()) or 1.0)
     if not sp.issparse(X):
-        # Far from the origin the product form of the distances loses digits.
+        # Far from the origin ||x||^2 + ||y||^2 - 2 x'y loses digits. Sparse rows would become dense.
         X -= np.median(X, axis=0)
     squared = gram(X, pool)
     norms = squared.diagonal().copy()
     squared *= -2
     squared += norms[:, None]
     squared += norms
+    # Cancellation leaves small negative numbers between near points.
     np.maximum(squared, 0, out=squared)
     step = -(-len(squared) // MANY_POINTS)
     some = squared[::step, ::step]
@@ -271,7 +281,7 @@ def _given(X: np.ndarray | sp.csr_array) -> np.ndarray:
 
 
 def _check_symmetric(X: np.ndarray | sp.csr_array) -> None:
-    """Refuse what cannot be a kernel."""
+    """Refuse an array that is not square and symmetric."""
     if X.shape[0] != X.shape[1]:
         raise ValueError(
             f"X has shape {X.shape}, but with kernel='precomputed' it must be square, the similarities of "
