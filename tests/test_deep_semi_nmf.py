@@ -338,7 +338,7 @@ def test_single_precision_reports_no_error_below_the_best(spread):
 def test_products_with_few_entries_are_those_of_all(monkeypatch, dtype):
     X = sp.random(80, 60, 0.04, random_state=0, dtype=dtype).toarray()
     few = semi_nmf(X, 5, SERIAL, 30, 0.0)
-    monkeypatch.setattr(deep_semi_nmf, "SPARSE_SHARE", 0.0)
+    monkeypatch.setattr(deep_semi_nmf, "SPARSE_DATA_SHARE", 0.0)
     all_of_them = semi_nmf(X, 5, SERIAL, 30, 0.0)
     assert few.factors.G.dtype == dtype
     assert_allclose(few.history, all_of_them.history, rtol=np.sqrt(np.finfo(dtype).eps))

@@ -49,7 +49,7 @@ def clean(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     X, y = _checked(X, y)
     # Exact, without a tolerance: a feature that hardly varies is scaled to [0, 1] like any other. After this
     # no feature has a range of zero, and dropping equal rows changes no range.
-    X = X[:, _smallest(X) < _largest(X)]
+    X = X[:, _smallest_of_columns(X) < _largest(X)]
     if X.shape[1] == 0:
         raise ValueError(
             "No feature of X varies: nothing is left to compare rows by, so give other features."
@@ -84,7 +84,7 @@ def _checked(X: Any, y: Any) -> tuple[Any, np.ndarray]:
     return X, y
 
 
-def _smallest(X: Any) -> np.ndarray:
+def _smallest_of_columns(X: Any) -> np.ndarray:
     return X.min(axis=0).toarray().ravel() if sp.issparse(X) else X.min(axis=0)
 
 
@@ -110,7 +110,7 @@ def _first_of_equal_rows(X: Any) -> np.ndarray:
 
 def _to_unit_interval(X: Any) -> Any:
     """Scale every feature to [0, 1]."""
-    low, high = _smallest(X), _largest(X)
+    low, high = _smallest_of_columns(X), _largest(X)
     if not sp.issparse(X):
         # The difference before the division: x = low gives exactly 0 and x = high exactly 1.
         return (X - low) / (high - low)

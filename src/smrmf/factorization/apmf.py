@@ -22,7 +22,7 @@ from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.graphs import symmetrize
 
 
-def check_dense_arrays(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
+def check_apmf_memory(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
     """Refuse more points than the n x n arrays have room for."""
     n = sizes.n_samples
     check_memory(
@@ -140,7 +140,7 @@ class APMF(ManifoldFactorization):
         "n_components": (COUNT, SHARE),
     }
     _reduction = staticmethod(leading_axes)
-    _checks = (check_dense_arrays,)
+    _checks = (check_apmf_memory,)
 
     def __init__(
         self,
@@ -220,6 +220,6 @@ def projected_coordinates(n_components: float, n_directions: int) -> int:
     if n_components > n_directions:
         raise ParameterError(
             f"n_components={n_components} is more than the {n_directions} directions in which the points "
-            "extend: ask for at most so many, or for a share between 0 and 1."
+            f"extend: ask for at most {n_directions}, or for a share between 0 and 1."
         )
     return int(n_components)

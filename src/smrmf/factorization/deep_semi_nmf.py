@@ -35,7 +35,7 @@ SMALLEST_LIFT = 1e-2
 # Lifts are this much larger than needed, so that no entry becomes exactly zero.
 LIFT = 1.01
 # With fewer entries than this share, products with sparse data are the cheaper ones.
-SPARSE_SHARE = 0.05
+SPARSE_DATA_SHARE = 0.05
 
 
 class DeepInput(NamedTuple):
@@ -212,7 +212,7 @@ def semi_nmf(
 ) -> AlternatingSolution:
     """Factorise X with a non-negative G, from a given one or from that many singular vectors."""
     # The products are the only use of X, and are the same; the start needs it dense.
-    points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_SHARE * X.size else X
+    points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_DATA_SHARE * X.size else X
     method = SemiNonnegative(points, squared_frobenius_norm(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
     return alternate(method, method.start(G), max_iter=max_iter, tol=tol, on_iteration=on_iteration)

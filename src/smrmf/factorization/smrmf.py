@@ -32,7 +32,7 @@ def check_radius(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
         )
 
 
-def check_dense_arrays(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
+def check_smrmf_memory(model: SMRMF, sizes: Sizes, dtype: np.dtype) -> None:
     """Refuse more points than the n x n arrays have room for."""
     n = sizes.n_samples
     arrays = DENSE_ARRAYS if model.selection else DENSE_ARRAYS_OF_WHOLE_GRAPH
@@ -154,7 +154,7 @@ class SMRMF(ManifoldFactorization):
         "selection": (OneOf("linf", "l2"), NONE),
         "exemplar_start": (OneOf("selected", "single"),),
     }
-    _checks = (check_radius, check_dense_arrays)
+    _checks = (check_radius, check_smrmf_memory)
 
     def __init__(
         self,

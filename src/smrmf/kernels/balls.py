@@ -20,7 +20,7 @@ from smrmf.kernels.simplex import project_simplex
 
 MAX_NEWTON_STEPS = 100
 # Below this share of entries other than zero it pays to collect them (benchmarks/kernels.py, "_Tails").
-SPARSE_SHARE = 0.1
+COLLECTED_SHARE = 0.1
 
 
 class Shrinkage(NamedTuple):
@@ -243,7 +243,7 @@ class _Tails:
 
 def _gather_block(P, Q, weight):
     """Return the entries of a block that differ from zero, and their columns; None if they are too many."""
-    room = int(SPARSE_SHARE * P.size) + 1
+    room = int(COLLECTED_SHARE * P.size) + 1
     values, columns = np.empty(room, P.dtype), np.empty(room, np.int32)
     count = _gather_entries(P, Q, weight, values, columns)
     # Copies, because views would keep the unused room alive.

@@ -19,7 +19,7 @@ LEAST_PIVOT = 1e-6
 # Along a dependence the cost has almost no curvature: a step is at most this many Newton steps long.
 LONGEST_STEP = 1e8
 # In units of the fidelity, costs closer than this cannot be told apart.
-ROUNDING = 2e-16
+COST_ROUNDING = 2e-16
 # Rounds for every row, far more than are ever needed: progress along a dependence may be slow.
 MOST_ROUNDS = 20
 TINY = 1e-200
@@ -69,7 +69,7 @@ def lasso_bounds(products, size, fidelity, c, q):
         left += q[i] * c[i]
         largest = max(largest, abs(q[i]))
     # With r = x - c E and |x| = 1: x r' = 1 - explained, and |r|^2 = x r' - c q'. Both cancel where x is well
-    # explained, so they are exact to about eps, and costs to fidelity times that (ROUNDING).
+    # explained, so they are exact to about eps, and costs to fidelity times that (COST_ROUNDING).
     along = max(1 - explained, 0.0)
     squared = max(1 - explained - left, 0.0)
     scale = 1 / (fidelity * largest)
@@ -288,7 +288,7 @@ def solve_lasso(
     last = np.inf
     upper, lower = lasso_bounds(products, size, fidelity, c, q)
     for _ in range(MOST_ROUNDS * (size + 1)):
-        if upper < bar or upper - lower <= tol * upper or last - upper <= ROUNDING * fidelity:
+        if upper < bar or upper - lower <= tol * upper or last - upper <= COST_ROUNDING * fidelity:
             break
         last = upper
         entered = add_to_support(gram, size, threshold, wanted, c, q, support, count)

@@ -146,7 +146,7 @@ def solve_columns(
         start = indptr[j]
         size = indptr[j + 1] - start
         smooth = delta[j]
-        smallest = _smallest(dissimilarity[start : start + size])
+        smallest = _smallest_entry(dissimilarity[start : start + size])
         # All of a list is read here before z is written, so z may be the array of the dissimilarities. A tiny
         # delta makes quotients overflow to minus infinity, which no threshold reaches.
         for q in range(size):
@@ -161,7 +161,7 @@ def solve_columns(
 
 
 @kernel
-def _smallest(values):
+def _smallest_entry(values):
     """Return the smallest entry, by four independent chains (benchmarks/kernels.py, "solve_columns")."""
     # Each minimum has to wait for the one before it in its chain.
     a = b = c = d = values[0]

@@ -28,7 +28,7 @@ LANCZOS_RUNS = 20
 CHECK_EVERY = 8
 # A direction is found when its angle to the true one is this small, or no more than rounding.
 ANGLE = 1e-9
-ROUNDING = 1e-14
+PRODUCT_ROUNDING = 1e-14
 
 
 class Pick(NamedTuple):
@@ -128,7 +128,7 @@ class IPM(Selector):
             }
 
         unit, lengths = unit_rows(given.X)
-        for pick in _ranking(unit, lengths, self.matching == "residual", pool):
+        for pick in _ranked_rows(unit, lengths, self.matching == "residual", pool):
             picks.append(pick)
             stop = report({"n_iter": len(picks), "n_exemplars": len(picks)}, attributes)
             if stop or len(picks) == given.n_exemplars:
@@ -141,7 +141,7 @@ class IPM(Selector):
         return tags
 
 
-def _ranking(
+def _ranked_rows(
     unit: np.ndarray | sp.csr_array, lengths: np.ndarray, residual: bool, pool: Pool
 ) -> Iterator[Pick]:
     """Rank all rows: once those chosen span the others, start again among these."""
@@ -237,7 +237,7 @@ def _lanczos(
     for step in range(n_steps):
         basis[step] = vector
         product = energies * vector
-        rounding = ROUNDING * np.linalg.norm(product)
+        rounding = PRODUCT_ROUNDING * np.linalg.norm(product)
         diagonal[step] = vector @ product
         known = basis[: step + 1]
         # Full orthogonalisation, twice for the known vectors: the three-term recurrence of Lanczos would let

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import fmean
 
 from smrmf_reproduce.report.paper import Paper
-from smrmf_reproduce.report.table import Cell, Table
+from smrmf_reproduce.report.table import Cell, Tables
 from smrmf_reproduce.report.verdicts import (
     MIN_SETS,
     UNTESTED,
@@ -19,8 +18,6 @@ from smrmf_reproduce.report.verdicts import (
     majority_verdict,
     sentences,
 )
-
-Tables = Mapping[str, Table]
 
 
 def fewer_bad_neighbors(tables: Tables, paper: Paper) -> Judgement:

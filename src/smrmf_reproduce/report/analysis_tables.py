@@ -158,7 +158,7 @@ def readings_mean(
 
 def sensitivity_k_table(results: Results) -> Table:
     """Return the main method's accuracy at each number of neighbours."""
-    return _sensitivity(
+    return _tabulate_sensitivity(
         results,
         "sensitivity-k",
         "n_neighbors",
@@ -170,7 +170,7 @@ def sensitivity_k_table(results: Results) -> Table:
 
 def sensitivity_exemplars_table(results: Results) -> Table:
     """Return the main method's accuracy at each share of exemplars."""
-    return _sensitivity(
+    return _tabulate_sensitivity(
         results,
         "sensitivity-exemplars",
         "exemplars",
@@ -180,7 +180,7 @@ def sensitivity_exemplars_table(results: Results) -> Table:
     )
 
 
-def _sensitivity(
+def _tabulate_sensitivity(
     results: Results, experiment: str, name: str, values: tuple[Any, ...], heading: str, title: str
 ) -> Table:
     rows = []

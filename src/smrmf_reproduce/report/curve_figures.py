@@ -54,24 +54,24 @@ def _spaced(n: int) -> list[int]:
 
 def sensitivity_k(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     """Draw the main method's accuracy against the number of neighbours, a panel for each set."""
-    return _sensitivity(tables["sensitivity_k"], ["5", "10", "15", "√n"], "neighbours k")
+    return _draw_sensitivity(tables["sensitivity_k"], ["5", "10", "15", "√n"], "neighbours k")
 
 
 def sensitivity_exemplars(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     """Draw the main method's accuracy against the share of exemplars, a panel for each set."""
     labels = [column.removesuffix("%") for column in tables["sensitivity_exemplars"].columns]
-    return _sensitivity(tables["sensitivity_exemplars"], labels, "exemplars (% of the points)")
+    return _draw_sensitivity(tables["sensitivity_exemplars"], labels, "exemplars (% of the points)")
 
 
-def _sensitivity(table: Table, labels: list[str], xlabel: str) -> Figure | None:
-    rows = [row for row in table.rows if row.kind != "average" and _values(row)]
+def _draw_sensitivity(table: Table, labels: list[str], xlabel: str) -> Figure | None:
+    rows = [row for row in table.rows if row.kind != "average" and _scores_by_place(row)]
     if not rows:
         return None
     figure, grid = panels(len(rows), 5, 1.55)
     # The same span in every panel, so that slopes can be compared; at least 0.1, or noise would look steep.
-    span = max(max(0.1, max(v.values()) - min(v.values())) for v in map(_values, rows)) * 1.25
+    span = max(max(0.1, max(v.values()) - min(v.values())) for v in map(_scores_by_place, rows)) * 1.25
     for axes, row in zip(grid, rows, strict=True):
-        values = _values(row)
+        values = _scores_by_place(row)
         middle = (max(values.values()) + min(values.values())) / 2
         axes.plot(list(values), list(values.values()), "-o", color=GREY, ms=4, lw=1.2)
         top = max(values.values())
@@ -88,5 +88,5 @@ def _sensitivity(table: Table, labels: list[str], xlabel: str) -> Figure | None:
     return figure
 
 
-def _values(row: TableRow) -> dict[int, float]:
+def _scores_by_place(row: TableRow) -> dict[int, float]:
     return {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}

@@ -32,7 +32,7 @@ class Picture:
 # Every figure by name, with its caption; {main} stands for the method that the plan puts first among ours.
 FIGURES: dict[str, tuple[Builder, str]] = {
     "mean_accuracy": (
-        overview.mean_accuracy,
+        overview.draw_mean_accuracy,
         "Mean accuracy of each method, best over the grid: the paper's and ours. Left: over the sets every "
         "method has. Right: over the sets measured under all readings of what the paper leaves open; the "
         "bar runs from the lowest to the highest mean a reading gives.",

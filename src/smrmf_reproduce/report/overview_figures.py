@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 RANGE = "#C5DFEE"
 
 
-def mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def draw_mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     """Draw each method's mean ACC: the paper's and ours; beside it the range over readings, on their sets."""
     table = tables["acc"]
     # The same sets for all methods: means over different sets cannot stand in one order (paper note 59).

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 
 from smrmf_reproduce.report.paper import MOONS, Paper
-from smrmf_reproduce.report.table import Table, in_words
+from smrmf_reproduce.report.table import Table, Tables, in_words
 from smrmf_reproduce.report.verdicts import (
     FASTER,
     MARGIN,
@@ -22,7 +22,6 @@ from smrmf_reproduce.report.verdicts import (
     speed_verdict,
 )
 
-Tables = Mapping[str, Table]
 MEASURES = {"ACC": "acc", "NMI": "nmi"}
 
 

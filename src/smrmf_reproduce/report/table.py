@@ -95,6 +95,10 @@ class Table:
         return not any(cell.ours is not None or cell.text for row in self.rows for cell in row.cells)
 
 
+# All tables of a report, by name.
+Tables = Mapping[str, Table]
+
+
 def data_row(
     data: str, cells: Iterable[Cell], note: str = "", counted: Collection[str] = tuple(REAL_SETS)
 ) -> TableRow:

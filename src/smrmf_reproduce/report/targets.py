@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import fmean
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, TWELVE_SETS, Paper
-from smrmf_reproduce.report.table import Cell, Table, count
+from smrmf_reproduce.report.table import Cell, Table, Tables, count
 from smrmf_reproduce.report.verdicts import MET, NOT_MET, UNTESTED, Judgement
 
 # 20-news is not the paper's matrix (paper note 37) and OVA_Colon's file is not at hand (paper note 40):
@@ -19,8 +18,6 @@ TOLERANCES = {
     "before: similarity, good": 0.02,
     "before: similarity, bad": 0.02,
 }
-
-Tables = Mapping[str, Table]
 
 
 def before_columns(tables: Tables, paper: Paper) -> Judgement:
