@@ -11,10 +11,10 @@ from smrmf.kernels.balls import Shrinkage
 from smrmf.kernels.row_sparse import (
     accept_rows,
     c_rows,
+    clip_entry,
     extrapolated_z_rows,
     residual_rows,
     shrink_rows,
-    shrunk_entry,
     z_target_rows,
 )
 from smrmf.kernels.simplex import project_rows_in_place
@@ -75,11 +75,9 @@ def z_step(D, C, multiplier, Z, mu):
 
 
 def test_an_entry_is_scaled_before_it_is_clipped():
-    shrinkage = Shrinkage(np.array([0.5, 1.0, 1.0]), np.array([1.0, np.inf, 0.0]), 2.0)
-    found = [shrunk_entry(y, shrinkage, 0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)]
-    assert found == [-2.0, -1.0, 0.0, 1.0, 2.0]
-    assert shrunk_entry(-1e150, shrinkage, 1) == -2e150
-    assert shrunk_entry(1e150, shrinkage, 2) == 0
+    assert [clip_entry(y, 0.5, 1.0) for y in (-4.0, -1.0, 0.0, 1.0, 4.0)] == [-1.0, -0.5, 0.0, 0.5, 1.0]
+    assert clip_entry(-1e150, 1.0, np.inf) == -1e150
+    assert clip_entry(1e150, 1.0, 0.0) == 0
 
 
 @DTYPES

@@ -294,8 +294,10 @@ def latent_kernel_tile(
     ``P`` and ``Q`` hold the inner products ``g_i'h_j`` and ``g_j'h_i`` of the points i of the tile's rows and
     j of its columns, both :class:`LatentPoints`. ``Q`` is transposed: its rows are the points j.
     """
+    g, h, decay = rows
+    other_g, other_h, other_decay = columns
     for i in range(P.shape[0]):
         for j in range(P.shape[1]):
-            forward = rows.g[i] + columns.h[j] - 2 * P[i, j]
-            backward = columns.g[j] + rows.h[i] - 2 * Q[j, i]
-            out[i, j] = weight * kernel_entry(forward, backward, rows.decay[i], columns.decay[j])
+            forward = g[i] + other_h[j] - 2 * P[i, j]
+            backward = other_g[j] + h[i] - 2 * Q[j, i]
+            out[i, j] = weight * kernel_entry(forward, backward, decay[i], other_decay[j])

@@ -14,10 +14,9 @@ from smrmf.kernels.simplex import project_in_place
 
 
 @kernel
-def shrunk_entry(y, shrinkage, i):
-    """Project one entry of group i: ``scale * clip(factor * y, -cap, cap)``."""
-    cap = shrinkage.cap[i]
-    return shrinkage.scale * min(max(shrinkage.factor[i] * y, -cap), cap)
+def clip_entry(y, factor, cap):
+    """Scale and clip one entry; with the scale of the shrinkage this is its projection."""
+    return min(max(factor * y, -cap), cap)
 
 
 @kernel
@@ -52,12 +51,13 @@ def c_rows(
 
     Return the largest change of C and the largest entry of Z - C.
     """
+    factor, cap, scale = shrinkage
     change = 0.0
     gap = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
             # Column passes over the same sum have found the shrinkage; entries are independent given it.
-            c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
+            c = scale * clip_entry(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
             change = max(change, abs(c - C[j, i]))
             gap = max(gap, abs(Z[j, i] - c))
             multiplier[j, i] += mu * (Z[j, i] - c)
@@ -101,6 +101,7 @@ def extrapolated_z_rows(
 
     C-hat is the multiplier shrunk by ``hat``, plus an ``offset`` for every group.
     """
+    hat_factor, hat_cap, hat_scale = hat
     # Line 3 of Algorithm 2, with the multiplier as Lambda-hat: the minimiser on the simplex of
     # <D + Lambda-hat, Z> + delta/2 ||Z||^2 + mu/2 ||Z - C-hat||^2, by completing the square.
     n = D.shape[1]
@@ -111,7 +112,7 @@ def extrapolated_z_rows(
         for i in range(n):
             # P_ball(Lambda-hat / delta), with 1/delta as the scale of hat (paper note 20): recomputed where
             # needed, which saves an n x n array. Only the first C-hat has an offset (paper note 22).
-            c_hat = shrunk_entry(multiplier[j, i], hat, i) + offset[i]
+            c_hat = hat_scale * clip_entry(multiplier[j, i], hat_factor[i], hat_cap[i]) + offset[i]
             row[i] = (mu * c_hat - multiplier[j, i] - D[j, i]) / (mu + delta)
         project_in_place(row, 1.0, active)
         for i in range(n):
@@ -133,14 +134,16 @@ def residual_rows(
 
     mu times the sum of squares is the combined residual that decides on a restart (paper note 21).
     """
+    hat_factor, hat_cap, hat_scale = hat
+    factor, cap, scale = shrinkage
     # Nothing is written: the caller may reject this C and restart the momentum.
     squares = 0.0
     gap = 0.0
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
-            c_hat = shrunk_entry(multiplier[j, i], hat, i) + offset[i]
+            c_hat = hat_scale * clip_entry(multiplier[j, i], hat_factor[i], hat_cap[i]) + offset[i]
             # Line 4 of Algorithm 2, P_ball((mu Z + Lambda-hat) / (mu + delta)), scale mu / (mu + delta).
-            c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
+            c = scale * clip_entry(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
             squares += (Z[j, i] - c) ** 2 + (c - c_hat) ** 2
             gap = max(gap, abs(Z[j, i] - c))
     return squares, gap
@@ -159,9 +162,10 @@ def accept_rows(
 
     Lines 5 and 7 of Algorithm 2; ``momentum`` is ``(a_t - 1) / a_(t+1)``.
     """
+    factor, cap, scale = shrinkage
     for j in range(Z.shape[0]):
         for i in range(Z.shape[1]):
-            c = shrunk_entry(Z[j, i] + multiplier[j, i] / mu, shrinkage, i)
+            c = scale * clip_entry(Z[j, i] + multiplier[j, i] / mu, factor[i], cap[i])
             ascended = multiplier[j, i] + mu * (Z[j, i] - c)
             # last still holds Lambda of the iteration before; it is replaced after this.
             multiplier[j, i] = ascended + momentum * (ascended - last[j, i])
@@ -171,6 +175,7 @@ def accept_rows(
 @kernel
 def shrink_rows(Y, C, shrinkage):
     """Write the projection of Y into C."""
+    factor, cap, scale = shrinkage
     for j in range(Y.shape[0]):
         for i in range(Y.shape[1]):
-            C[j, i] = shrunk_entry(Y[j, i], shrinkage, i)
+            C[j, i] = scale * clip_entry(Y[j, i], factor[i], cap[i])
