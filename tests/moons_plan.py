@@ -18,7 +18,7 @@ main = { penalty = 0.1, fill = 0.0 }
 estimator = "RMNMF"
 readings = ["penalty", "fill"]
 [methods.RMNMF.grid]
-manifold_weight = [0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0]
+manifold_weight = [0.001, 0.01, 0.1, 1.0, 10.0, 30.0]
 tol = [1e-4, 2e-4, 5e-4]
 [methods.KMeans]
 estimator = "KMeans"

@@ -24,7 +24,7 @@ def peak_of(fit):
 
 @pytest.mark.parametrize(("selection", "dtype"), [("linf", np.float64), ("l2", np.float32)])
 def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
-    n = 1200
+    n = 1000
     X, _ = make_blobs(n, 10, centers=5, random_state=0)
     X = X.astype(dtype)
     # Compiled code is not counted; 300 points make more than one tile, as the real fit does.

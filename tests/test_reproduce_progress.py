@@ -44,10 +44,10 @@ def test_the_forecast_learns_from_the_same_set_first_and_scales_from_others():
 def test_a_finished_run_counts_once_and_sets_the_time_left(tmp_path):
     shown = show(tmp_path, Console(file=io.StringIO()))
     with shown:
-        assert shown.line().startswith("3 of 33 runs, 0 s so far")
+        assert shown.line().startswith("3 of 21 runs, 0 s so far")
         for _ in range(2):
             shown.finished(finished(RUNS[3], spent=20.0))
-        assert shown.line() == "4 of 33 runs, 0 s so far, about 4 min left"  # 26 at 20 s, two at a time
+        assert shown.line() == "4 of 21 runs, 0 s so far, about 2 min left"  # 14 at 20 s, two at a time
 
 
 def test_a_terminal_shows_a_bar_and_what_is_under_way(tmp_path):
@@ -57,11 +57,11 @@ def test_a_terminal_shows_a_bar_and_what_is_under_way(tmp_path):
     with show(tmp_path, console) as shown:
         shown.finished(finished(RUNS[3]))
         deadline = time.monotonic() + 20
-        while "4 of 33 runs" not in text.getvalue() and time.monotonic() < deadline:
+        while "4 of 21 runs" not in text.getvalue() and time.monotonic() < deadline:
             time.sleep(0.05)
     screen = text.getvalue()
-    assert "4 of 33 runs" in screen
-    assert "12%" in screen
+    assert "4 of 21 runs" in screen
+    assert "19%" in screen
     assert str(RUNS[4]) in screen
     assert "RMNMF on 2d-moons" in screen
 
@@ -75,7 +75,7 @@ def test_a_log_gets_a_line_now_and_then_and_no_bar(tmp_path, monkeypatch):
             time.sleep(0.01)
     lines = text.getvalue().splitlines()
     assert len(lines) >= 2
-    assert all(line.startswith("3 of 33 runs, 0 s so far, about ") for line in lines)
+    assert all(line.startswith("3 of 21 runs, 0 s so far, about ") for line in lines)
 
 
 def test_a_name_with_brackets_is_shown_as_it_is(tmp_path):
