@@ -54,8 +54,14 @@ def imports():
     """Yield every import of one module of the library by another, also those inside functions."""
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("smrmf."):
-                yield name(path), node.module.removeprefix("smrmf.")
+            found = []
+            if isinstance(node, ast.Import):
+                found = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{path} has a relative import"
+                whole = node.module == "smrmf"
+                found = [f"smrmf.{alias.name}" for alias in node.names] if whole else [node.module]
+            yield from ((name(path), m.removeprefix("smrmf.")) for m in found if m.startswith("smrmf."))
 
 
 def layer(module):

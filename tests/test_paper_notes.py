@@ -9,7 +9,7 @@ import pytest
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").is_file())
 NOTES = ROOT / "docs" / "paper_notes.md"
-FOLDERS = ("src", "tests", "papers", "docs", "benchmarks", "examples")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples")
 SUFFIXES = {".py", ".md", ".toml", ".html", ".jinja"}
 N_NOTES = 65
 

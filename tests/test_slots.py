@@ -178,6 +178,19 @@ def test_a_graph_without_a_laplacian_is_refused(form, place, wrong, words):
     assert "\n" not in str(refused.value)
 
 
+class LateMistake(Silent):
+    """Say twice that nothing changed, and then return a graph that is not symmetric."""
+
+    def update(self, state, X, G, H, lam, mu):
+        self.n_updates = getattr(self, "n_updates", 0) + 1
+        return state, GraphTerm(lopsided(graph()), 0.0) if self.n_updates > 2 else None
+
+
+def test_a_graph_that_changes_late_is_checked_too():
+    with pytest.raises(ValueError, match="LateMistake returned a graph that is not symmetric"):
+        factorize(slots(LateMistake(True)), **LIMITS)
+
+
 @pytest.mark.parametrize("name", ["affinity", "points", "exemplars"])
 def test_a_slot_filled_with_something_else_is_refused(name):
     with pytest.raises(TypeError, match=rf"The slot '{name}' holds 'nothing'.*Abstract{name.title()}"):
@@ -241,11 +254,17 @@ def test_going_on_from_a_saved_state_gives_the_same_run(monkeypatch, estimator, 
     np.testing.assert_array_equal(rest.state.F, whole.state.F)
 
 
-def test_a_loop_that_has_done_all_iterations_does_no_more():
-    done = factorize(slots(), **LIMITS)
-    again = factorize(slots(), **LIMITS, state=done.state)
+@pytest.mark.parametrize(
+    "limits", [LIMITS, LIMITS | {"max_iter": 900, "tol": 1e-4}], ids=["short", "converged"]
+)
+def test_a_run_that_has_ended_does_no_more(limits):
+    done = factorize(slots(), **limits)
+    again = factorize(slots(), **limits | {"max_iter": done.state.n_iter}, state=done.state)
     assert again.state is done.state
-    assert again.status is Status.OBJECTIVE
+    assert again.status is done.status
+    if done.status is Status.CONVERGED:
+        assert factorize(slots(), **limits, state=done.state).state is done.state
+    assert (done.status is Status.CONVERGED) == (limits is not LIMITS)
 
 
 def test_exemplars_of_a_selector_are_as_it_gave_them():

@@ -44,7 +44,7 @@ FEASIBLE = 1e-2
 
 
 class Status(enum.Enum):
-    """Why the loop ended; the value says what to do about it."""
+    """How the loop stands after an iteration; where it has not converged, the value says what to do."""
 
     CONVERGED = "the objective settled and the constraints hold"
     STOPPED = "a callback asked to stop"
@@ -73,6 +73,7 @@ class LoopState:
     graph: GraphTerm
     n_iter: int
     history: list[float]
+    status: Status
 
 
 @dataclass(frozen=True)
@@ -110,6 +111,7 @@ def first_state(slots: Slots) -> LoopState:
         graph=graph,
         n_iter=0,
         history=[],
+        status=Status.OBJECTIVE,
     )
 
 
@@ -155,8 +157,10 @@ def factorize(
     # iteration: the objective needs them there, and the next iteration at its beginning.
     laplacian = Laplacian(graph.weights, pool)
     LG = laplacian @ G
-    status = Status.OBJECTIVE
-    for n_iter in range(state.n_iter + 1, max_iter + 1):
+    checked = False
+    # A state that has converged is the end of the run it was saved from.
+    last = state.n_iter if state.status is Status.CONVERGED else max_iter
+    for n_iter in range(state.n_iter + 1, last + 1):
         # Line 9: E. The array of GF comes back as Y = X - E + L1/mu, which lines 10 and 12 need.
         Y = GF
         update_error(X, GF, L1, mu, E, Y, pool)
@@ -176,8 +180,9 @@ def factorize(
         placed = placed if moved is None else moved
         X = placed.X
         if changed is not None:
-            if n_iter == 1:  # the first graph that depends on an update
+            if not checked:  # once is enough to find a mistake, and costs two products
                 check_graph(changed.weights, len(X), type(affinity).__name__)
+                checked = True
             graph, laplacian = changed, Laplacian(changed.weights, pool)
         LG = laplacian @ G
         # Line 16: the other multipliers, and then the penalty: an ascent by mu times the residual belongs to
@@ -189,12 +194,13 @@ def factorize(
         # The objective itself, on G and without multiplier terms (paper note 10).
         history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
-        state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history)
-        if on_iteration is not None and on_iteration(state):
-            status = Status.CONVERGED if status is Status.CONVERGED else Status.STOPPED
-        if status in (Status.CONVERGED, Status.STOPPED):
+        state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history, status)
+        stopped = on_iteration is not None and on_iteration(state)
+        if status is Status.CONVERGED:
             break
-    return Solution(state, status)
+        if stopped:
+            return Solution(state, Status.STOPPED)
+    return Solution(state, state.status)
 
 
 def update_error(

@@ -81,7 +81,7 @@ class ManifoldFactorization(Factorization):
 
     @abstractmethod
     def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        """Return the parts of the method; ``weigh`` scales the first points and measures the start on it."""
+        """Return the parts of the method; ``weigh`` scales the first points and measures the start."""
 
     def _prepare(self, X: Any) -> tuple[ManifoldInput, int]:
         exemplars = self.get_params(deep=False).get("exemplars")

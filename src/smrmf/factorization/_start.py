@@ -32,7 +32,7 @@ class Start(NamedTuple):
     """The points divided by ``scale``, their first factors, and the weights measured on them."""
 
     scaled: np.ndarray  # n x m
-    G: np.ndarray  # n x c, orthonormal unless it comes from nndsvd or the user
+    G: np.ndarray  # n x c, orthonormal if it is a clustering without empty clusters
     F: np.ndarray  # c x m
     scale: float
     lam: float

@@ -1,7 +1,7 @@
 """Which points stand for the others, and the graph of their neighbourhoods (3.6).
 
 ``Zt`` is Z transposed: row j is how point j is represented, column i what point i represents. It may
-be dense (SMRMF) or CSR (the others).
+be dense (SMRMF, APMF) or CSR (the others).
 """
 
 from __future__ import annotations

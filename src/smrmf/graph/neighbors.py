@@ -21,7 +21,7 @@ DENSE_SHARE = 0.25
 
 
 class Neighbors(NamedTuple):
-    """The nearest points of every row, nearest first, ties by lower index; never the row itself."""
+    """The nearest points of every row, nearest first, ties by lower index; a point is not its own."""
 
     indices: np.ndarray
     squared: np.ndarray

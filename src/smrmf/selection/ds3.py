@@ -70,7 +70,7 @@ class DS3(ClusterMixin, Selector):
     ``lambda sum_i ||z_i||_p`` is added (regularised form); p is infinity or 2. For p = infinity these are
     the linear-programming relaxations of p-median and of facility location. Pick it when dissimilarities
     are all you have, and you want members of the data that represent the others, and clusters. It needs
-    four arrays of sources x targets, and every iteration costs some passes over them.
+    five arrays of sources x targets, and every iteration costs some passes over them.
 
     Parameters
     ----------
