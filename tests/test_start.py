@@ -57,6 +57,13 @@ def test_fewer_components_than_clusters_are_split():
     assert all(len(np.unique(y[labels == label])) == 1 for label in range(4))
 
 
+def test_one_component_too_many_joins_its_nearest():
+    rng = np.random.default_rng(0)
+    sizes, places = (40, 30, 15), (0.0, 100.0, 120.0)
+    X = np.concatenate([place + rng.normal(size=(n, 2)) for n, place in zip(sizes, places, strict=True)])
+    np.testing.assert_array_equal(spectral(X, 2), np.repeat([1, 0], [40, 45]))
+
+
 def test_more_components_than_clusters_are_joined_to_their_nearest():
     centers = [[0, 0], [0, 50], [1000, 0], [1000, 60], [5000, 0]]
     X, y = make_blobs([50, 20, 50, 20, 60], centers=centers, random_state=0)
