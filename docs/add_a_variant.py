@@ -33,7 +33,7 @@ class AgreeingAffinity(AbstractAffinity):
 class AgreeingRMNMF(ManifoldFactorization):
     """RMNMF on the neighbourhoods on which the clusters agree."""
 
-    def _slots(self, problem, weigh):
+    def _slots(self, problem, start):
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, "distance")
         exemplars = RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars)
-        return Slots(weigh(problem.reduced), AgreeingAffinity(heat), FixedPoints(), exemplars)
+        return Slots(AgreeingAffinity(heat), FixedPoints(), exemplars)

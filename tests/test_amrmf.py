@@ -18,7 +18,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf._parallel import SERIAL
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
-from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity
+from smrmf.factorization._dissimilarity import InputSpace, RoughnessDissimilarity
 from smrmf.factorization._loop import update_error, update_indicator, update_nonnegative
 from smrmf.factorization.amrmf import AMRMF
 from smrmf.graph.exemplars import Neighborhoods
@@ -46,7 +46,7 @@ def adaptive(X, k=K, beta=1.0, candidates=None):
     """Return the affinity of AMRMF for some points; usually with twice the neighbours as candidates."""
     candidates = min(2 * k if candidates is None else candidates, len(X) - 1)
     neighbors = find_neighbors(X, min(candidates + 1, len(X) - 1))
-    dissimilarity = RoughnessDissimilarity.from_points(Points(center_points(X), neighbors, k, SERIAL))
+    dissimilarity = RoughnessDissimilarity.from_space(InputSpace(center_points(X), neighbors, k, SERIAL))
     hoods = Neighborhoods(None, k, "mass")
     return AdaptiveAffinity(ClosedFormAffinity(dissimilarity, hoods, beta, None, candidates))
 

@@ -20,11 +20,10 @@ from sklearn.metrics import adjusted_rand_score
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
 from smrmf.factorization._loop import _target, update_error, update_indicator, update_nonnegative
-from smrmf.factorization._points import KEPT_VARIANCE, Reduced, leading_axes
+from smrmf.factorization._points import KEPT_VARIANCE, Reduction, leading_axes
 from smrmf.factorization._projected import (
     ProjectedAffinity,
     ProjectedPoints,
-    ProjectedState,
     graph_scatter,
     smallest_axes,
     squared_graph_scatter,
@@ -215,7 +214,8 @@ def test_the_scatter_of_a_given_graph_is_its_definition():
 @pytest.mark.parametrize("offset", [1e4, 1e7])
 def test_the_scatter_of_points_far_from_the_origin_keeps_its_digits(offset):
     S, X = shares(0, 50), normal(1, 50, 4)
-    found = squared_graph_scatter(S, X + offset, SERIAL)
+    centered = ProjectedPoints(X + offset, 1.0, Reduction(), SERIAL).centered
+    found = squared_graph_scatter(S, centered, SERIAL)
     np.testing.assert_allclose(found, dense_scatter(S, X), atol=1e-6 * np.abs(found).max())
 
 
@@ -307,17 +307,17 @@ def test_the_descent_falls_where_the_leading_axis_is_hidden():
 @DTYPES
 def test_points_that_fill_their_features_are_only_centred(shape, dtype):
     X = normal(0, *shape).astype(dtype)
-    reduced = leading_axes(X)
-    assert reduced.basis is None
-    assert reduced.X.dtype == dtype
-    np.testing.assert_allclose(reduced.center, X.mean(axis=0, dtype=float))
-    np.testing.assert_allclose(reduced.X, X - reduced.center, atol=1e-6)
+    reduced, reduction = leading_axes(X)
+    assert reduction.basis is None
+    assert reduced.dtype == dtype
+    np.testing.assert_allclose(reduction.center, X.mean(axis=0, dtype=float))
+    np.testing.assert_allclose(reduced, X - reduction.center, atol=1e-6)
 
 
 @pytest.mark.parametrize(("dtype", "ratio"), [(np.float64, 1e6), (np.float32, 1e3)])
 def test_features_of_different_units_are_kept(dtype, ratio):
     X = (normal(0, 200, 5) * np.geomspace(1, 1 / ratio, 5)).astype(dtype)
-    assert leading_axes(X).basis is None
+    assert leading_axes(X)[1].basis is None
 
 
 @pytest.mark.parametrize("shape", [(30, 80), (80, 30), (25, 25)], ids=str)
@@ -327,9 +327,9 @@ def test_features_of_different_units_are_kept(dtype, ratio):
 def test_axes_hold_nearly_all_of_points_that_do_not(shape, rank, offset, dtype):
     X = normal(0, shape[0], rank) * np.geomspace(1, 1e-3, rank) @ normal(1, rank, shape[1])
     X = (X + offset).astype(dtype)
-    reduced = leading_axes(X)
-    basis, centred = reduced.basis.astype(float), X.astype(float) - X.mean(axis=0, dtype=float)
-    assert reduced.basis.dtype == reduced.X.dtype == dtype
+    reduced, reduction = leading_axes(X)
+    basis, centred = reduction.basis.astype(float), X.astype(float) - X.mean(axis=0, dtype=float)
+    assert reduction.basis.dtype == reduced.dtype == dtype
     tol = 1e-10 if dtype is np.float64 else 1e-4
     np.testing.assert_allclose(basis @ basis.T, np.eye(len(basis)), atol=tol)
     assert len(basis) <= rank
@@ -337,7 +337,7 @@ def test_axes_hold_nearly_all_of_points_that_do_not(shape, rank, offset, dtype):
     assert np.sum((centred @ basis.T) ** 2) >= (KEPT_VARIANCE - 1e-6) * whole
     # One axis fewer would not do.
     assert np.sum((centred @ basis[:-1].T) ** 2) < (KEPT_VARIANCE + 1e-6) * whole
-    np.testing.assert_allclose(reduced.X, centred @ basis.T, atol=tol * np.abs(X).max() * 10)
+    np.testing.assert_allclose(reduced, centred @ basis.T, atol=tol * np.abs(X).max() * 10)
 
 
 @DTYPES
@@ -345,18 +345,18 @@ def test_a_basis_is_carried_back_to_where_the_points_were(dtype):
     # With an indicator, the best basis of the centred points becomes that of the points.
     X = (normal(0, 30, 3) @ normal(1, 3, 50) + 100).astype(dtype)
     G = np.eye(3)[np.arange(30) % 3] / np.sqrt(10)
-    reduced = leading_axes(X)
-    F = (G.T @ (reduced.X / 7)).astype(dtype)
-    restored = 7 * reduced.restore_basis(F, G, 7.0)
-    held = reduced.X @ reduced.basis + reduced.center
+    reduced, reduction = leading_axes(X)
+    F = (G.T @ (reduced / 7)).astype(dtype)
+    restored = 7 * reduction.restore_basis(F, G, 7.0)
+    held = reduced @ reduction.basis + reduction.center
     np.testing.assert_allclose(restored, G.T @ held, rtol=1e-4, atol=1e-3)
 
 
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.1])
 def test_points_that_are_all_alike_are_kept(value):
-    reduced = leading_axes(np.full((5, 9), value))
-    assert reduced.basis is None or len(reduced.basis) >= 1
-    np.testing.assert_allclose(reduced.X, 0, atol=1e-12)
+    reduced, reduction = leading_axes(np.full((5, 9), value))
+    assert reduction.basis is None or len(reduction.basis) >= 1
+    np.testing.assert_allclose(reduced, 0, atol=1e-12)
 
 
 # The iteration
@@ -374,12 +374,11 @@ def lagrangian(X, W, E, F, G, H, S, L1, L2, lam, alpha, mu):
 
 
 def projected(X, p, alpha, k=5):
-    """Return the affinity and the points of APMF."""
+    """Return the affinity and the points of APMF, and the first projection."""
     first = simplex_graph(find_neighbors(X, k + 1), k)
     P = smallest_axes(graph_scatter(symmetrize(first), X, SERIAL), p)
     affinity = ProjectedAffinity(first, alpha, SERIAL)
-    points = ProjectedPoints(X, ProjectedState(P), alpha, Reduced(X, None), SERIAL)
-    return affinity, points
+    return affinity, ProjectedPoints(X, alpha, Reduction(), SERIAL), P
 
 
 @pytest.mark.parametrize("lam", [0.01, 1.0, 50.0])
@@ -389,8 +388,8 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
     X, _ = make_blobs(50, m, centers=3, cluster_std=4.0, random_state=0)
     X /= np.linalg.norm(X) / np.sqrt(3)
     n, c, rho = len(X), 3, 1.2
-    affinity, points = projected(X, p, alpha)
-    state, Y = points.first, X @ points.first.P
+    affinity, points, state = projected(X, p, alpha)
+    Y = X @ state
     S, term = affinity.init(Y)
     rng = np.random.default_rng(0)
     G, H = ortho_group.rvs(n, random_state=1)[:, :c], rng.random((n, c)) / np.sqrt(n)
@@ -398,7 +397,7 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
     L1, L2 = np.zeros((n, p)), np.zeros((n, c))
 
     def value():
-        return lagrangian(X, state.P, E, F, G, H, S, L1, L2, lam, alpha, mu)
+        return lagrangian(X, state, E, F, G, H, S, L1, L2, lam, alpha, mu)
 
     for _ in range(25):
         values = [value()]
@@ -419,8 +418,8 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
         values.append(value())
         rises = np.diff(values)
         assert (rises <= 1e-6 * np.abs(values[0])).all(), rises
-        np.testing.assert_allclose(state.P.T @ state.P, np.eye(p), atol=1e-8)
-        np.testing.assert_allclose(Y, X @ state.P)
+        np.testing.assert_allclose(state.T @ state, np.eye(p), atol=1e-8)
+        np.testing.assert_allclose(Y, X @ state)
         L1 += mu * (Y - G @ F - E)
         L2 += mu * (G - H)
         mu *= rho
@@ -432,10 +431,10 @@ def test_rows_of_s_solve_their_problem(offset):
     rng = np.random.default_rng(1)
     G, H = ortho_group.rvs(40, random_state=2)[:, :3], rng.random((40, 3)) / np.sqrt(40)
     lam, alpha = 2.0, 0.05
-    affinity, points = projected(X + offset, 3, alpha)
-    first = (X + offset) @ points.first.P
+    affinity, _, P = projected(X + offset, 3, alpha)
+    first = (X + offset) @ P
     S, _ = affinity.update(affinity.init(first)[0], first, G, H, lam, 1.0)
-    Y = X @ points.first.P
+    Y = X @ P
     rough = np.einsum("ijq,ijq->ij", G[:, None] - G[None], H[:, None] - H[None])
     u, d = cdist(Y, Y, "sqeuclidean"), lam / (4 * alpha) * rough
     expected = np.stack([by_sorting(u[i], d[i], i) for i in range(40)])
@@ -445,13 +444,11 @@ def test_rows_of_s_solve_their_problem(offset):
 @pytest.mark.parametrize("mu", [0.1, 1.0])
 def test_the_projection_ends_where_the_lagrangian_is_stationary(mu):
     X, alpha = normal(0, 40, 6), 0.3
-    affinity, points = projected(X, 3, alpha)
+    affinity, points, P = projected(X, 3, alpha)
     T = X @ orthonormal(1, 6, 3) + 0.1 * normal(2, 40, 3)
-    state = points.first
-    S, _ = affinity.init(X @ state.P)
+    S, _ = affinity.init(X @ P)
     for _ in range(400):
-        state, _ = points.update(state, lambda: S, lambda: T, mu)
-    P = state.P
+        P, _ = points.update(P, lambda: S, lambda: T, mu)
     slope = 4 * alpha * dense_scatter(S, X) @ P + mu * X.T @ (X @ P - T)
     along = slope - P @ (P.T @ slope + slope.T @ P) / 2  # what is left within the orthonormal ones
     assert np.linalg.norm(along) <= 1e-2 * np.linalg.norm(slope)
@@ -460,12 +457,12 @@ def test_the_projection_ends_where_the_lagrangian_is_stationary(mu):
 @pytest.mark.parametrize("offset", [0.0, 1e6])
 def test_the_value_is_its_term_of_the_objective(offset):
     X = normal(0, 40, 6)
-    affinity, points = projected(X + offset, 3, 0.7)
+    affinity, points, P = projected(X + offset, 3, 0.7)
     G = ortho_group.rvs(40, random_state=2)[:, :3]
-    first = (X + offset) @ points.first.P
+    first = (X + offset) @ P
     S, term = affinity.update(affinity.init(first)[0], first, G, np.maximum(G, 0), 3.0, 1.0)
-    state, placed = points.update(points.first, lambda: S, lambda: first, 1.0)
-    Y = X @ state.P
+    turned, placed = points.update(P, lambda: S, lambda: first, 1.0)
+    Y = X @ turned
     expected = 0.7 * np.sum(S**2 * cdist(Y, Y, "sqeuclidean"))
     value = term.value + placed.value
     assert value == pytest.approx(expected, rel=1e-9 if offset == 0 else 1e-3)

@@ -14,9 +14,9 @@ from smrmf._parallel import SERIAL
 from smrmf.factorization._closed_form import ClosedFormAffinity
 from smrmf.factorization._dissimilarity import (
     EuclideanDissimilarity,
+    InputSpace,
     KernelDissimilarity,
     ListBlock,
-    Points,
     RoughnessDissimilarity,
 )
 from smrmf.graph.exemplars import Neighborhoods
@@ -27,9 +27,9 @@ N, K = 70, 5
 
 
 @pytest.fixture(scope="module")
-def points():
+def space():
     X = np.random.default_rng(0).normal(size=(N, 3)) + 100
-    return Points(center_points(X), find_neighbors(X, 2 * K + 1), K, SERIAL)
+    return InputSpace(center_points(X), find_neighbors(X, 2 * K + 1), K, SERIAL)
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +38,13 @@ def latent():
     return rng.normal(size=(N, 2)) / N, rng.random((N, 2)) / N
 
 
-def dissimilarities(points):
+def dissimilarities(space):
     return {
-        "distances": EuclideanDissimilarity.from_points(points, 1),
-        "squared": EuclideanDissimilarity.from_points(points, 2),
-        "kernel": KernelDissimilarity(points, "distance", False),
-        "mean kernel": KernelDissimilarity(points, "distance", True),
-        "roughness": RoughnessDissimilarity.from_points(points),
+        "distances": EuclideanDissimilarity.from_space(space, 1),
+        "squared": EuclideanDissimilarity.from_space(space, 2),
+        "kernel": KernelDissimilarity(space, "distance", False),
+        "mean kernel": KernelDissimilarity(space, "distance", True),
+        "roughness": RoughnessDissimilarity.from_space(space),
     }
 
 
@@ -58,8 +58,8 @@ NAMES = ["distances", "squared", "kernel", "mean kernel", "roughness"]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_input_terms_match_their_definition(points, name):
-    d = cdist(points.centered.points, points.centered.points)
+def test_input_terms_match_their_definition(space, name):
+    d = cdist(space.centered.X, space.centered.X)
     kth = np.sort(d, axis=1)[:, K]
     expected = {
         "distances": d / d.max(),
@@ -68,14 +68,14 @@ def test_input_terms_match_their_definition(points, name):
     expected["roughness"] = expected["squared"]
     K_ = np.exp(-(d**2) / (2 * kth[:, None] ** 2))
     expected["kernel"] = expected["mean kernel"] = -(K_ + K_.T) / 2
-    D = dissimilarities(points)[name].dense()
+    D = dissimilarities(space)[name].dense()
     np.testing.assert_allclose(D, expected[name], atol=1e-12)
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_dense_latent_terms_and_lists_agree(points, latent, name):
+def test_dense_latent_terms_and_lists_agree(space, latent, name):
     G, H = latent
-    dissimilarity = dissimilarities(points)[name]
+    dissimilarity = dissimilarities(space)[name]
     measured = dissimilarity.measure_latent(G, H)
     block = dense_latent(dissimilarity, G, H)[10:25]
     indptr = np.arange(0, 15 * N + 1, N)
@@ -90,9 +90,9 @@ def test_dense_latent_terms_and_lists_agree(points, latent, name):
 @pytest.mark.parametrize("smoothness", [None, 0.05, 2.0, 200.0])
 @pytest.mark.parametrize("ratio", [0.0, 0.5, 40.0])
 @pytest.mark.parametrize("list_size", [2 * K, N])
-def test_every_column_is_the_solution_of_the_whole_column(points, latent, name, smoothness, ratio, list_size):
+def test_every_column_is_the_solution_of_the_whole_column(space, latent, name, smoothness, ratio, list_size):
     G, H = latent
-    dissimilarity = dissimilarities(points)[name]
+    dissimilarity = dissimilarities(space)[name]
     hoods = Neighborhoods(10, K, "mass")
     affinity = ClosedFormAffinity(dissimilarity, hoods, 1.0, smoothness, list_size)
     state, _ = affinity.update(affinity.init(None)[0], None, G, H, ratio, 1.0)
@@ -114,7 +114,7 @@ def test_dense_latent_terms_match_their_definition(name):
     rng = np.random.default_rng(2)
     n = 300  # more than one tile
     X, G, H = rng.normal(size=(n, 2)), rng.normal(size=(n, 3)), rng.normal(size=(n, 3))
-    points = Points(center_points(X), find_neighbors(X, 2 * K + 1), K, SERIAL)
+    space = InputSpace(center_points(X), find_neighbors(X, 2 * K + 1), K, SERIAL)
     d2 = cdist(G, H, "sqeuclidean")
     others = np.where(np.eye(n, dtype=bool), np.inf, d2)
     gamma = np.sqrt(np.sort(others, axis=1)[:, K - 1])
@@ -125,27 +125,27 @@ def test_dense_latent_terms_match_their_definition(name):
     if name == "roughness":  # the coefficient of z_ij in tr(G' L_Z H)
         P = G @ H.T
         expected = (np.diag(P)[:, None] + np.diag(P)[None, :] - P - P.T) / 2
-    np.testing.assert_allclose(dense_latent(dissimilarities(points)[name], G, H), expected, atol=1e-12)
+    np.testing.assert_allclose(dense_latent(dissimilarities(space)[name], G, H), expected, atol=1e-12)
 
 
-def test_lists_grow_only_where_they_must(points, latent):
+def test_lists_grow_only_where_they_must(space, latent):
     G, H = latent
     affinity = ClosedFormAffinity(
-        EuclideanDissimilarity.from_points(points, 2), Neighborhoods(10, K, "mass"), 1.0, None, 2 * K
+        EuclideanDissimilarity.from_space(space, 2), Neighborhoods(10, K, "mass"), 1.0, None, 2 * K
     )
     first, _ = affinity.init(None)
     np.testing.assert_array_equal(np.diff(first.lists.indptr), 2 * K)
     pushed = H.copy()
-    pushed[0] += 5  # one column whose near points have all become unlike
+    pushed[0] += 5  # one column whose near space have all become unlike
     later, _ = affinity.update(first, None, G, pushed, 10.0, 1.0)
     lengths = np.diff(later.lists.indptr)
     assert lengths[0] > 2 * K
     assert np.median(lengths) == 2 * K
 
 
-def test_value_is_the_objective_of_the_columns(points):
+def test_value_is_the_objective_of_the_columns(space):
     affinity = ClosedFormAffinity(
-        EuclideanDissimilarity.from_points(points, 2), Neighborhoods(10, K, "mass"), 3.0, 0.7, 2 * K
+        EuclideanDissimilarity.from_space(space, 2), Neighborhoods(10, K, "mass"), 3.0, 0.7, 2 * K
     )
     state, term = affinity.init(None)
     Zt, D = affinity.representation(state).toarray(), affinity.dissimilarity.dense()

@@ -22,7 +22,7 @@ from smrmf.factorization._loop import (
 )
 from smrmf.factorization._points import reduce_features
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
-from smrmf.factorization._start import weigh
+from smrmf.factorization._start import FirstPoints, weigh
 from smrmf.graph.graphs import Laplacian, neighbor_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.prox import least_squares_basis
@@ -165,7 +165,7 @@ def test_smrmf_ends_inside_the_ball(points, selection, norm):
 
 
 def test_the_nonnegative_copy_is_nonnegative(points, start):
-    solution = factorize(fixed_slots(points, start), **LIMITS)
+    solution = factorize(*plain_problem(points, start), **LIMITS)
     G, H = solution.state.G, solution.state.H
     assert H.min() >= 0
     assert solution.status is Status.CONVERGED
@@ -173,25 +173,25 @@ def test_the_nonnegative_copy_is_nonnegative(points, start):
 
 
 def test_the_penalty_grows_to_its_limit_and_no_further(points, start):
-    slots = fixed_slots(points, start)
-    grown = factorize(slots, rho=1e4, max_iter=60, tol=0).state
+    slots, weighed = plain_problem(points, start)
+    grown = factorize(slots, weighed, rho=1e4, max_iter=60, tol=0).state
     assert grown.mu == LARGEST_PENALTY
     assert all(
         np.isfinite(part).all() for part in (grown.G, grown.F, grown.E, grown.L1, grown.L2, grown.history)
     )
-    soft = factorize(slots, rho=1.05, max_iter=10, tol=0).state
-    assert soft.mu == pytest.approx(slots.start.mu * 1.05**10)
+    soft = factorize(slots, weighed, rho=1.05, max_iter=10, tol=0).state
+    assert soft.mu == pytest.approx(weighed.mu * 1.05**10)
 
 
 LIMITS = {"rho": 1.05, "max_iter": 1000, "tol": 1e-4}
 
 
-def fixed_slots(X, G):
-    """Fill the slots with a plain neighbour graph and the points as they are."""
+def plain_problem(X, G):
+    """Return slots with a plain neighbour graph and the points as they are, and the start."""
     near = find_neighbors(X, 5)
     W = symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
-    start = weigh(X, G, 0.1, 0.1, 1.0, SERIAL)
-    return Slots(start, FixedAffinity(W, W), FixedPoints(), RankedExemplars("mass", 3))
+    slots = Slots(FixedAffinity(W, W), FixedPoints(), RankedExemplars("mass", 3))
+    return slots, weigh(FirstPoints(X), G, 0.1, 0.1, 1.0, SERIAL)
 
 
 def short_run(kind, X, start):
@@ -224,7 +224,7 @@ def lifted(points, start, shape):
 @pytest.mark.parametrize("shape", ["wide", "low rank"])
 def test_shorter_coordinates_give_the_same_answer(points, start, kind, shape):
     X, G = lifted(points, start, shape)
-    assert reduce_features(X).X.shape[1] < X.shape[1]
+    assert reduce_features(X)[0].shape[1] < X.shape[1]
     model = short_run(kind, X, G)
     basis = np.linalg.svd(X, full_matrices=False)[2][:6]
     direct = short_run(kind, X @ basis.T, G)

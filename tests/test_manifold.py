@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 from sklearn.model_selection import train_test_split
 
-from smrmf import RMNMF, SMRMF, FastSMRMF
+from smrmf import RMNMF, SMRMF, FastSMRMF, SelectiveRMNMF
 from smrmf.graph.labels import consecutive_labels
 from smrmf.metrics import clustering_accuracy
 
@@ -123,10 +123,22 @@ def test_not_converged_says_which_guard_failed(blobs):
         RMNMF(4, max_iter=1, random_state=0, init="kmeans", penalty=1e-3).fit(blobs[0])
 
 
-def test_empty_graph_is_said():
-    data, _ = make_blobs(60, 3, centers=3, random_state=0)
-    with pytest.warns(UserWarning, match=r"graph is empty.*raise n_neighbors.*smoothness"):
-        FastSMRMF(3, dissimilarity="kernel", smoothness=1e-6, random_state=0).fit(data)
+@pytest.mark.parametrize(
+    ("model", "unit", "way_out"),
+    [
+        (FastSMRMF(3, dissimilarity="kernel", smoothness=1e-6), 1.0, {"smoothness": 1.0}),
+        (SMRMF(3, dissimilarity="sqeuclidean", selection=None), 1.0, {"selection": "linf"}),
+        (SMRMF(3, dissimilarity="sqeuclidean", exemplars=1.0), 1.0, {"exemplars": 0.1}),
+        (RMNMF(3, bandwidth="squared-distance"), 1e-9, {"bandwidth": "distance"}),
+        (SelectiveRMNMF(3, bandwidth="squared-distance"), 1e-9, {"bandwidth": "distance"}),
+    ],
+    ids=["FastSMRMF", "SMRMF-all", "SMRMF", "RMNMF", "SelectiveRMNMF"],
+)
+def test_empty_graph_is_said_with_a_way_out_that_helps(model, unit, way_out):
+    data = make_blobs(60, 3, centers=3, random_state=0)[0] * unit
+    with pytest.warns(UserWarning, match=f"graph is empty.*: .*{next(iter(way_out))}"):
+        model.set_params(random_state=0).fit(data)
+    assert model.set_params(**way_out).fit(data).affinity_.nnz > 0
 
 
 def test_empty_clusters_get_the_points_nearest_to_them():

@@ -20,14 +20,16 @@ from smrmf.factorization._loop import Status, factorize
 from smrmf.factorization._manifold import ManifoldFactorization
 from smrmf.factorization._slots import (
     AbstractAffinity,
+    AbstractPoints,
     FixedAffinity,
     FixedPoints,
     GivenExemplars,
     GraphTerm,
+    PointsTerm,
     RankedExemplars,
     Slots,
 )
-from smrmf.factorization._start import weigh
+from smrmf.factorization._start import FirstPoints, weigh
 from smrmf.graph.graphs import neighbor_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors
 
@@ -40,22 +42,26 @@ def graph(k=5):
     return symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
 
 
-def slots(affinity=None, points=None, exemplars=None):
+def slots(affinity=None, points=None):
     """Fill the slots; by default with a plain graph and the points as they are."""
-    G = np.random.default_rng(0).uniform(0.1, 1, (len(X), 3))
     return Slots(
-        weigh(X, G, "auto", "auto", 1.0, SERIAL),
-        affinity or FixedAffinity(graph(), graph()),
-        points or FixedPoints(),
-        exemplars or RankedExemplars("mass", 3),
+        affinity or FixedAffinity(graph(), graph()), points or FixedPoints(), RankedExemplars("mass", 3)
     )
 
 
-class Fading(AbstractAffinity):
-    """Weights that fade with every update: in place, or in a new array each time."""
+def run(filled, limits=LIMITS, **options):
+    """Run the loop from a start that is far off."""
+    G = np.random.default_rng(0).uniform(0.1, 1, (len(X), 3))
+    start = weigh(FirstPoints(X), G, "auto", "auto", 1.0, SERIAL)
+    return factorize(filled, start, **limits | options)
 
-    def __init__(self, in_place):
-        self.in_place = in_place
+
+@dataclass(frozen=True)
+class Fading(AbstractAffinity):
+    """Weights that fade with every update: in place or in a new array, and said or kept silent."""
+
+    in_place: bool
+    silent: bool = False
 
     def init(self, X):
         state = [graph()]
@@ -64,17 +70,10 @@ class Fading(AbstractAffinity):
     def update(self, state, X, G, H, lam, mu):
         state = state if self.in_place else [state[0].copy()]
         state[0].data *= 0.9
-        return state, GraphTerm(state[0].copy(), 0.0)
+        return state, None if self.silent else GraphTerm(state[0].copy(), 0.0)
 
     def representation(self, state):
         return state[0]
-
-
-class Silent(Fading):
-    """The same state, but it always says that nothing changed."""
-
-    def update(self, state, X, G, H, lam, mu):
-        return super().update(state, X, G, H, lam, mu)[0], None
 
 
 # A variant
@@ -125,14 +124,14 @@ def test_a_parameter_without_a_constraint_is_found():
 
 
 def test_states_in_place_and_new_ones_give_the_same_run():
-    runs = [factorize(slots(Fading(in_place)), **LIMITS).state for in_place in (True, False)]
+    runs = [run(slots(Fading(in_place))).state for in_place in (True, False)]
     np.testing.assert_array_equal(runs[0].history, runs[1].history)
     np.testing.assert_array_equal(runs[0].G, runs[1].G)
     np.testing.assert_allclose(runs[0].graph.weights.data, 0.9**60 * graph().data)
 
 
 def test_none_keeps_the_last_graph():
-    silent, fixed = (factorize(slots(affinity), **LIMITS).state for affinity in (Silent(True), None))
+    silent, fixed = (run(slots(affinity)).state for affinity in (Fading(True, silent=True), None))
     np.testing.assert_array_equal(silent.history, fixed.history)
 
 
@@ -140,17 +139,21 @@ def test_none_keeps_the_last_graph():
 
 
 @dataclass(frozen=True)
-class Returning(Fading):
-    """Return any graph at first, or after an update."""
+class Returning(AbstractAffinity):
+    """Return any graph at first, and another after so many updates that change nothing."""
 
     first: object
     later: object
+    unchanged: int = 0
 
     def init(self, X):
-        return None, GraphTerm(self.first, 0.0)
+        return 0, GraphTerm(self.first, 0.0)
 
     def update(self, state, X, G, H, lam, mu):
-        return None, GraphTerm(self.later, 0.0)
+        return state + 1, GraphTerm(self.later, 0.0) if state >= self.unchanged else None
+
+    def representation(self, state):
+        return self.first
 
 
 def lopsided(W):
@@ -174,27 +177,39 @@ def test_a_graph_without_a_laplacian_is_refused(form, place, wrong, words):
     graphs[place] = wrong(graphs[place])
     affinity = Returning(**{name: form(W) for name, W in graphs.items()})
     with pytest.raises(ValueError, match=words) as refused:
-        factorize(slots(affinity), **LIMITS)
+        run(slots(affinity))
     assert "\n" not in str(refused.value)
 
 
-class LateMistake(Silent):
-    """Say twice that nothing changed, and then return a graph that is not symmetric."""
-
-    def update(self, state, X, G, H, lam, mu):
-        self.n_updates = getattr(self, "n_updates", 0) + 1
-        return state, GraphTerm(lopsided(graph()), 0.0) if self.n_updates > 2 else None
-
-
 def test_a_graph_that_changes_late_is_checked_too():
-    with pytest.raises(ValueError, match="LateMistake returned a graph that is not symmetric"):
-        factorize(slots(LateMistake(True)), **LIMITS)
+    with pytest.raises(ValueError, match="Returning returned a graph that is not symmetric"):
+        run(slots(Returning(graph(), lopsided(graph()), unchanged=2)))
+
+
+@dataclass(frozen=True)
+class Moving(AbstractPoints):
+    """Return any points."""
+
+    points: np.ndarray
+
+    def update(self, state, Zt, target, mu):
+        return state, PointsTerm(self.points, 0.0)
+
+    def restore(self, state, F):
+        return F, {}
+
+
+@pytest.mark.parametrize("wrong", [X[:, :2], X[:9], X[0]], ids=["columns", "rows", "vector"])
+def test_points_of_another_shape_are_refused(wrong):
+    words = rf"Moving returned points of shape \({wrong.shape[0]}.*began with points of shape \(150, 4\)"
+    with pytest.raises(ValueError, match=words):
+        run(slots(points=Moving(wrong)))
 
 
 @pytest.mark.parametrize("name", ["affinity", "points", "exemplars"])
 def test_a_slot_filled_with_something_else_is_refused(name):
     with pytest.raises(TypeError, match=rf"The slot '{name}' holds 'nothing'.*Abstract{name.title()}"):
-        factorize(replace(slots(), **{name: "nothing"}), **LIMITS)
+        run(replace(slots(), **{name: "nothing"}))
 
 
 def test_a_missing_method_is_named():
@@ -234,19 +249,23 @@ ESTIMATORS = [
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 @pytest.mark.parametrize("after", [1, 7])
 def test_going_on_from_a_saved_state_gives_the_same_run(monkeypatch, estimator, after):
-    asked = []
+    asked, starts = [], []
     made = type(estimator)._slots
-    monkeypatch.setattr(
-        type(estimator), "_slots", lambda *args: asked.append(made(*args)) or copy.deepcopy(asked[-1])
-    )
+
+    def record_slots(model, problem, start):
+        asked.append(made(model, problem, start))
+        starts.append(start)
+        return copy.deepcopy(asked[-1])
+
+    monkeypatch.setattr(type(estimator), "_slots", record_slots)
     estimator.set_params(random_state=0, n_jobs=1, tol=1e-9, max_iter=25)
     with pytest.warns() as _:
         estimator.fit(X)
     limits = {"rho": estimator.penalty_growth, "max_iter": 25, "tol": 1e-9}
     saver = Saver(after)
-    whole = factorize(copy.deepcopy(asked[0]), **limits, on_iteration=saver)
+    whole = factorize(copy.deepcopy(asked[0]), starts[0], **limits, on_iteration=saver)
     assert saver.saved.n_iter == after
-    rest = factorize(asked[0], **limits, state=saver.saved)
+    rest = factorize(asked[0], starts[0], **limits, state=saver.saved)
     assert rest.status is whole.status
     assert rest.state.n_iter == whole.state.n_iter == len(whole.state.history)
     np.testing.assert_array_equal(rest.state.history, whole.state.history)
@@ -258,12 +277,12 @@ def test_going_on_from_a_saved_state_gives_the_same_run(monkeypatch, estimator, 
     "limits", [LIMITS, LIMITS | {"max_iter": 900, "tol": 1e-4}], ids=["short", "converged"]
 )
 def test_a_run_that_has_ended_does_no_more(limits):
-    done = factorize(slots(), **limits)
-    again = factorize(slots(), **limits | {"max_iter": done.state.n_iter}, state=done.state)
+    done = run(slots(), limits)
+    again = run(slots(), limits, max_iter=done.state.n_iter, state=done.state)
     assert again.state is done.state
     assert again.status is done.status
     if done.status is Status.CONVERGED:
-        assert factorize(slots(), **limits, state=done.state).state is done.state
+        assert run(slots(), limits, state=done.state).state is done.state
     assert (done.status is Status.CONVERGED) == (limits is not LIMITS)
 
 

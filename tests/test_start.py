@@ -17,6 +17,7 @@ from smrmf.factorization._start import (
     DIFFUSION_STEPS,
     PENALTY_TO_EXPLORE,
     PENALTY_TO_REFINE,
+    FirstPoints,
     first_indicator,
     is_indicator,
     weigh,
@@ -108,7 +109,7 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
     assert not is_indicator(mixed)
     assert not is_indicator(-labels)
     for G, strength in ((labels, PENALTY_TO_REFINE), (mixed, PENALTY_TO_EXPLORE)):
-        weights = weigh(X, G, "auto", "auto", 1.0, SERIAL)
+        weights = weigh(FirstPoints(X), G, "auto", "auto", 1.0, SERIAL)
         rest = X - G @ np.linalg.lstsq(G, X, rcond=None)[0]
         residual = np.median(np.linalg.norm(rest, axis=1)) / weights.scale
         assert weights.mu == pytest.approx(strength / residual)
@@ -117,7 +118,7 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
 
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
-    start = weigh(X, X, 0.3, 0.1, 1.0, SERIAL)
+    start = weigh(FirstPoints(X), X, 0.3, 0.1, 1.0, SERIAL)
     assert (start.scale, start.lam, start.mu) == (1.0, 0.3, 0.1)
     np.testing.assert_array_equal(start.scaled, X)
 

@@ -163,7 +163,7 @@ NO_KERNEL = {
 }
 
 # Without the selection every point may come to represent itself alone, as the paper's -NS does.
-ALONE = "The learned graph is empty"
+ALONE = "The graph is empty"
 
 
 def manifold(name: str, estimator: Any, refuses: Mapping[str, str] = LINEAR | DOUBLE, **options: Any) -> Case:

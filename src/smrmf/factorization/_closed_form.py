@@ -36,8 +36,8 @@ class CandidateLists:
     @classmethod
     def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
         """Make lists of the same size for all columns."""
-        n = len(dissimilarity.points.centered.points)
-        known = dissimilarity.nearest
+        n = len(dissimilarity.space.centered.X)
+        known = dissimilarity.smallest
         if known is None or with_self:
             # The neighbour search leaves a point itself out, so lists with it need a search of their own.
             indices, values, outside = smallest_entries(dissimilarity, np.arange(n), size, with_self)
@@ -45,8 +45,8 @@ class CandidateLists:
             # Unless all others are known, the last one known bounds what a list leaves out.
             n_known = known.indices.shape[1]
             size = min(size, n_known if n_known == n - 1 else n_known - 1)
-            indices, values = known.indices[:, :size], known.squared[:, :size]
-            outside = known.squared[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
+            indices, values = known.indices[:, :size], known.D[:, :size]
+            outside = known.D[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
         return cls(indptr, indices.ravel(), values.ravel(), outside, with_self)
 
@@ -81,7 +81,7 @@ def smallest_entries(
     dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool, by_value: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the ``size`` smallest dissimilarities of some columns, and the smallest one left out."""
-    n = len(dissimilarity.points.centered.points)
+    n = len(dissimilarity.space.centered.X)
     size = min(size, n if with_self else n - 1)
 
     def search_block(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -106,7 +106,7 @@ def smallest_entries(
             nearest, values = np.take_along_axis(nearest, order, 1), np.take_along_axis(values, order, 1)
         return nearest, values, outside
 
-    parts = dissimilarity.points.pool.map(search_block, row_blocks(len(rows), n))
+    parts = dissimilarity.space.pool.map(search_block, row_blocks(len(rows), n))
     indices, values, outside = zip(*parts, strict=True)
     return np.concatenate(indices), np.concatenate(values), np.concatenate(outside)
 
@@ -170,7 +170,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         )
         if self.smoothness is None:
             # From D alone, once: the latent term may later give a column more or fewer than k entries.
-            k = self.dissimilarity.points.n_neighbors
+            k = self.dissimilarity.space.n_neighbors
             delta = neighbor_smoothness(lists.D.reshape(len(lists.bound_outside), -1)[:, : k + 1], k)
         else:
             delta = np.full(len(lists.bound_outside), self.smoothness, lists.D.dtype)
@@ -188,7 +188,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         The value has the input D, not D-hat: the latent part of D-hat stands for the trace, which the loop
         adds itself (paper note 10).
         """
-        lists, pool, Zt = state.lists, self.dissimilarity.points.pool, self.representation(state)
+        lists, pool, Zt = state.lists, self.dissimilarity.space.pool, self.representation(state)
         values = pool.map(
             lambda columns: columns_value(
                 lists.indptr[columns.start : columns.stop + 1], lists.D, state.delta[columns], state.z
@@ -240,7 +240,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
                 z[mine] += lists.D[mine]
             return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
 
-        return z, level, sum(self.dissimilarity.points.pool.map(solve_block, lists.blocks()))
+        return z, level, sum(self.dissimilarity.space.pool.map(solve_block, lists.blocks()))
 
 
 @dataclass(frozen=True)

@@ -42,8 +42,8 @@ LONG_SHARE = 0.75
 
 
 @dataclass(frozen=True)
-class Points:
-    """The centred points with what every dissimilarity needs of them."""
+class InputSpace:
+    """The centred points, their neighbours, and distances among them in blocks of rows."""
 
     centered: Centered
     neighbors: Neighbors
@@ -61,7 +61,7 @@ class Points:
 
     def blocks(self) -> list[slice]:
         """Return row blocks narrow enough for n-wide work."""
-        n = len(self.centered.points)
+        n = len(self.centered.X)
         return row_blocks(n, n)
 
 
@@ -93,14 +93,21 @@ class Latent(NamedTuple):
     shared: Any = None
 
 
+class Smallest(NamedTuple):
+    """The smallest D of every point to others, smallest first."""
+
+    indices: np.ndarray
+    D: np.ndarray
+
+
 class AbstractDissimilarity(ABC):
     """The two terms of D-hat for one set of points.
 
-    ``nearest`` has the smallest D of every point where the neighbour search has found them.
+    ``smallest`` are known where the neighbour search has found them.
     """
 
-    points: Points
-    nearest: Neighbors | None
+    space: InputSpace
+    smallest: Smallest | None
 
     @abstractmethod
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
@@ -128,9 +135,9 @@ class AbstractDissimilarity(ABC):
 
     def dense(self) -> np.ndarray:
         """Return D between all points, filled block by block."""
-        X = self.points.centered.points
+        X = self.space.centered.X
         D = np.empty((len(X), len(X)), X.dtype)
-        self.points.pool.map(lambda rows: np.copyto(D[rows], self.block(rows)), self.points.blocks())
+        self.space.pool.map(lambda rows: np.copyto(D[rows], self.block(rows)), self.space.blocks())
         return D
 
 
@@ -142,25 +149,25 @@ class KernelDissimilarity(AbstractDissimilarity):
     (paper note 28).
     """
 
-    points: Points
+    space: InputSpace
     bandwidth: Literal["distance", "squared-distance"]
     mean_latent_width: bool
-    nearest: None = None  # a far point with a wide kernel may rank before a near one
+    smallest: None = None  # a far point with a wide kernel may rank before a near one
 
     @cached_property
     def input_widths(self) -> np.ndarray:
         """Return sigma_i, from the k-th neighbour of every point."""
         # Neighbours exclude the point itself, so place k - 1 is the k-th.
-        kth = self.points.neighbors.squared[:, self.points.n_neighbors - 1]
+        kth = self.space.neighbors.squared[:, self.space.n_neighbors - 1]
         return neighbor_bandwidth(kth, self.bandwidth)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         widths = self.input_widths
-        return symmetric_kernel_dissimilarity(self.points.squared_block(rows), widths[rows], widths)
+        return symmetric_kernel_dissimilarity(self.space.squared_block(rows), widths[rows], widths)
 
     def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
         # gamma_i: g_i's k-th neighbour among the h_j, j != i (paper note 31).
-        kth = latent_kth_squared(G, H, self.points.n_neighbors, self.points.pool)
+        kth = latent_kth_squared(G, H, self.space.n_neighbors, self.space.pool)
         widths = neighbor_bandwidth(kth, self.bandwidth)
         if self.mean_latent_width:
             widths = np.full_like(widths, widths.mean())
@@ -185,7 +192,7 @@ class KernelDissimilarity(AbstractDissimilarity):
             if a != b:
                 target[b, a] += entries.T
 
-        self.points.pool.map(add_tile, pairs)
+        self.space.pool.map(add_tile, pairs)
 
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
@@ -209,27 +216,28 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     unit. The latent term is ``||g_i - h_j||^2`` as printed (paper note 16).
     """
 
-    points: Points
+    space: InputSpace
     power: Literal[1, 2]
     scale: float
-    nearest: Neighbors
+    smallest: Smallest
 
     @classmethod
-    def from_points(cls, points: Points, power: Literal[1, 2]) -> EuclideanDissimilarity:
+    def from_space(cls, space: InputSpace, power: Literal[1, 2]) -> EuclideanDissimilarity:
         """Find the scale of the dissimilarities."""
         if power == 2:
             # The (k+1)-th neighbour is where the simplex graph of k neighbours gives its first zero.
-            scale = points.neighbors.squared[:, : points.n_neighbors + 1][:, -1].mean()
+            scale = space.neighbors.squared[:, : space.n_neighbors + 1][:, -1].mean()
         else:
-            largest = points.pool.map(lambda rows: points.squared_block(rows).max(), points.blocks())
+            # A pass of its own: f-SMRMF has no room to keep all distances for later.
+            largest = space.pool.map(lambda rows: space.squared_block(rows).max(), space.blocks())
             scale = np.sqrt(max(largest))
         scale = float(scale) if scale > 0 else 1.0
-        known = points.neighbors
-        nearest = Neighbors(known.indices, scaled_distances(known.squared, power, scale))
-        return cls(points, power, scale, nearest)
+        known = space.neighbors
+        smallest = Smallest(known.indices, scaled_distances(known.squared, power, scale))
+        return cls(space, power, scale, smallest)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
-        return scaled_distances(self.points.squared_block(rows), self.power, self.scale)
+        return scaled_distances(self.space.squared_block(rows), self.power, self.scale)
 
     def measure_latent(self, G: np.ndarray, H: np.ndarray) -> Latent:
         # Squared distances are non-negative, and nothing about them is shared.
@@ -244,7 +252,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
             terms *= weight
             target[rows] += terms
 
-        self.points.pool.map(add_rows, self.points.blocks())
+        self.space.pool.map(add_rows, self.space.blocks())
 
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
@@ -265,15 +273,15 @@ class RoughnessDissimilarity(AbstractDissimilarity):
     the augmented Lagrangian exactly; unlike a squared distance it can be negative while G and H differ.
     """
 
-    points: Points
+    space: InputSpace
     distances: EuclideanDissimilarity
-    nearest: Neighbors
+    smallest: Smallest
 
     @classmethod
-    def from_points(cls, points: Points) -> RoughnessDissimilarity:
+    def from_space(cls, space: InputSpace) -> RoughnessDissimilarity:
         """Measure the squared distances of the points."""
-        distances = EuclideanDissimilarity.from_points(points, 2)
-        return cls(points, distances, distances.nearest)
+        distances = EuclideanDissimilarity.from_space(space, 2)
+        return cls(space, distances, distances.smallest)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return self.distances.block(rows)
@@ -295,7 +303,7 @@ class RoughnessDissimilarity(AbstractDissimilarity):
             cross += H[rows] @ G.T
             target[rows] += (0.5 * weight) * (own[rows, None] + own[None, :] - cross)
 
-        self.points.pool.map(add_rows, self.points.blocks())
+        self.space.pool.map(add_rows, self.space.blocks())
 
     def latent_lists(
         self, G: np.ndarray, H: np.ndarray, latent: Latent, lists: ListBlock, out: np.ndarray
@@ -321,10 +329,10 @@ def make_dissimilarity(
     name: str, bandwidth: Any, mean_latent_width: bool, problem: Problem
 ) -> AbstractDissimilarity:
     """Return the named dissimilarity of the problem's points."""
-    points = Points(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
+    space = InputSpace(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
     if name == "kernel":
-        return KernelDissimilarity(points, bandwidth, mean_latent_width)
-    return EuclideanDissimilarity.from_points(points, 1 if name == "euclidean" else 2)
+        return KernelDissimilarity(space, bandwidth, mean_latent_width)
+    return EuclideanDissimilarity.from_space(space, 1 if name == "euclidean" else 2)
 
 
 def scaled_selection_weight(

@@ -27,6 +27,7 @@ from smrmf.factorization._slots import (
     PointsTerm,
     Slots,
 )
+from smrmf.factorization._start import Start
 from smrmf.graph.graphs import Laplacian, check_graph
 from smrmf.kernels.prox import (
     ascend_multiplier_rows,
@@ -68,8 +69,8 @@ class LoopState:
     L1: np.ndarray  # n x m, multiplier of X - G F = E
     L2: np.ndarray  # n x c, multiplier of G = H
     mu: float
-    affinity: Any
-    points: Any
+    affinity_state: Any
+    points_state: Any
     graph: GraphTerm
     n_iter: int
     history: list[float]
@@ -84,7 +85,7 @@ class Solution:
     status: Status
 
 
-def first_state(slots: Slots) -> LoopState:
+def first_state(slots: Slots, start: Start) -> LoopState:
     """Do lines 3 to 5: the start, and the affinity's own first Z."""
     for name, kind in SLOT_KINDS.items():
         if not isinstance(filling := getattr(slots, name), kind):
@@ -92,9 +93,8 @@ def first_state(slots: Slots) -> LoopState:
                 f"The slot {name!r} holds {filling!r}, which is no {kind.__name__}: derive its class from "
                 f"{kind.__module__}.{kind.__name__}."
             )
-    start = slots.start
     X = start.scaled
-    affinity, graph = slots.affinity.init(X)
+    affinity_state, graph = slots.affinity.init(X)
     check_graph(graph.weights, len(X), type(slots.affinity).__name__)
     return LoopState(
         placed=PointsTerm(X, 0.0),
@@ -106,8 +106,8 @@ def first_state(slots: Slots) -> LoopState:
         L1=np.zeros_like(X),
         L2=np.zeros_like(start.G),
         mu=min(start.mu, LARGEST_PENALTY),
-        affinity=affinity,
-        points=slots.points.first,
+        affinity_state=affinity_state,
+        points_state=start.points_state,
         graph=graph,
         n_iter=0,
         history=[],
@@ -117,6 +117,7 @@ def first_state(slots: Slots) -> LoopState:
 
 def factorize(
     slots: Slots,
+    start: Start,
     *,
     rho: float,
     max_iter: int,
@@ -133,7 +134,9 @@ def factorize(
     Parameters
     ----------
     slots : Slots
-        The start, and all that a method supplies.
+        All that a method supplies.
+    start : Start
+        The first points and factors, and the weights.
     rho : float
         Growth of the penalty per iteration.
     max_iter, tol : int, float
@@ -145,9 +148,9 @@ def factorize(
     state : LoopState, optional
         Where to go on; by default the loop begins with the start.
     """
-    affinity, points, lam = slots.affinity, slots.points, slots.start.lam
-    size = float(np.linalg.norm(slots.start.scaled))
-    state = first_state(slots) if state is None else state
+    affinity, points, lam = slots.affinity, slots.points, start.lam
+    size = float(np.linalg.norm(start.scaled))
+    state = first_state(slots, start) if state is None else state
     placed, graph, history, mu = state.placed, state.graph, state.history, state.mu
     X, G, F, E, L1, L2 = placed.X, state.G, state.F, state.E, state.L1, state.L2
     # G F is the one work array of this size: line 9 needs it, and the ascent of line 16 renews it.
@@ -172,13 +175,14 @@ def factorize(
         # objective are read from G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
-        learned, changed = affinity.update(state.affinity, X, G, H, lam, mu)
+        learned, changed = affinity.update(state.affinity_state, X, G, H, lam, mu)
         # Beyond the paper's loop: the points may move towards what fits them, as APMF's do.
         represented = partial(affinity.representation, learned)
         target = partial(_target, G, F, E, L1, mu)
-        turned, moved = points.update(state.points, represented, target, mu)
-        placed = placed if moved is None else moved
-        X = placed.X
+        turned, moved = points.update(state.points_state, represented, target, mu)
+        if moved is not None:
+            _check_points(moved.X, X, type(points).__name__)
+            placed, X = moved, moved.X
         if changed is not None:
             if not checked:  # once is enough to find a mistake, and costs two products
                 check_graph(changed.weights, len(X), type(affinity).__name__)
@@ -280,6 +284,15 @@ def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: flo
     """Return what the augmented Lagrangian pulls the points towards, ``GF + E - L1/mu``."""
     # The X that minimises <L1, X - G F - E> + mu/2 ||X - G F - E||^2.
     return G @ F + E - L1 / mu
+
+
+def _check_points(moved: np.ndarray, X: np.ndarray, owner: str) -> None:
+    """Refuse points that do not fit the factors; ``owner`` is the slot that returned them."""
+    if moved.shape != X.shape:
+        raise ValueError(
+            f"{owner} returned points of shape {moved.shape}, but the loop began with points of shape "
+            f"{X.shape}: they must keep it."
+        )
 
 
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:

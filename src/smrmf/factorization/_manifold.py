@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable
-from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,13 +15,11 @@ from smrmf._parallel import Pool
 from smrmf._validation import Sizes, as_dense, check_init, scale_to_safe_range
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import ManifoldInput, Problem, Reduced, prepare, reduce_features
+from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features
 from smrmf.factorization._slots import Slots
-from smrmf.factorization._start import Start, first_indicator, weigh
+from smrmf.factorization._start import FirstPoints, Start, first_indicator, reduced_points, weigh
 from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
-
-Weigh = Callable[[np.ndarray], Start]
 
 # The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
 # labels, over 1e-3, 1e-2, 1e-1, 1 (paper note 41).
@@ -43,12 +40,17 @@ class ManifoldFactorization(Factorization):
 
     A method says in ``_slots`` where the graph comes from, which points are factorised and which are
     reported as exemplars. It takes these parameters as they are, or writes an ``__init__`` of its own.
-    ``_reduction`` is how its points lose coordinates; ``_checks`` are refusals of its own, called with
-    the estimator, the sizes and the precision before anything is allocated.
+    ``_reduction`` is how its points lose coordinates, ``_first_points`` where the loop begins with them;
+    ``_checks`` are refusals of its own, called with the estimator, the sizes and the precision before
+    anything is allocated, and ``_for_more_edges`` says what to do where the graph comes out empty.
     """
 
-    _reduction: ClassVar[staticmethod[[np.ndarray], Reduced]] = staticmethod(reduce_features)
+    _reduction: ClassVar[staticmethod[[np.ndarray], tuple[np.ndarray, Reduction]]] = staticmethod(
+        reduce_features
+    )
+    _first_points: ClassVar[staticmethod[[Any, Problem], FirstPoints]] = staticmethod(reduced_points)
     _checks: ClassVar[tuple[Callable[[Any, Sizes, np.dtype], None], ...]] = ()
+    _for_more_edges: ClassVar[str] = "raise n_neighbors"
 
     def __init__(
         self,
@@ -80,11 +82,12 @@ class ManifoldFactorization(Factorization):
         self.n_jobs = n_jobs
 
     @abstractmethod
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        """Return the parts of the method; ``weigh`` scales the first points and measures the start."""
+    def _slots(self, problem: Problem, start: Start) -> Slots:
+        """Return the parts of the method, for these points and this start."""
 
     def _prepare(self, X: Any) -> tuple[ManifoldInput, int]:
-        exemplars = self.get_params(deep=False).get("exemplars")
+        # A method whose exemplars are chosen by others has no such parameter.
+        exemplars = getattr(self, "exemplars", None)
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, exemplars)
         for check in self._checks:
             check(self, sizes, X.dtype)
@@ -98,21 +101,14 @@ class ManifoldFactorization(Factorization):
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
         G = first_indicator(self.init, problem)
-        slots = self._slots(
-            problem,
-            partial(
-                weigh,
-                G=G,
-                manifold_weight=self.manifold_weight,
-                penalty=self.penalty,
-                magnitude=problem.magnitude,
-                pool=pool,
-            ),
-        )
+        first = type(self)._first_points(self, problem)
+        start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
+        slots = self._slots(problem, start)
         # What one unit of the loop's objective is in units of the data as they came.
-        unit = slots.start.scale * problem.magnitude
+        unit = start.scale * problem.magnitude
         solution = factorize(
             slots,
+            start,
             rho=self.penalty_growth,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -120,21 +116,21 @@ class ManifoldFactorization(Factorization):
             on_iteration=lambda state: report(
                 {"n_iter": state.n_iter, "objective": state.history[-1] * unit},
                 # Made only if a callback asks for them.
-                lambda: factors(problem, slots, state, consecutive_labels(state.G)[0]),
+                lambda: factors(problem, start, slots, state, consecutive_labels(state.G)[0]),
             ),
         )
-        return self._results(problem, slots, solution)
+        return self._results(problem, start, slots, solution)
 
-    def _results(self, problem: Problem, slots: Slots, solution: Solution) -> Fitted:
+    def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
         state, status = solution.state, solution.status
         # The largest entry of each row of G (paper note 14).
         labels, moved = consecutive_labels(state.G)
         warnings = empty_cluster_warnings(labels, moved, self.n_clusters)
-        Zt, W = slots.affinity.representation(state.affinity), state.graph.weights
+        Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
         exemplars = slots.exemplars.attributes(Zt, labels)
-        history = np.asarray(state.history) * (slots.start.scale * problem.magnitude)
-        attributes = factors(problem, slots, state, labels) | {
+        history = np.asarray(state.history) * (start.scale * problem.magnitude)
+        attributes = factors(problem, start, slots, state, labels) | {
             "affinity_": W,
             # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
@@ -146,25 +142,23 @@ class ManifoldFactorization(Factorization):
         if status not in (Status.CONVERGED, Status.STOPPED) and self.tol > 0:
             warnings += convergence_warnings(type(self).__name__, state.n_iter, status.value)
         if not (W != 0).sum():
-            message = (
-                "The learned graph is empty, every point represents only itself, so the manifold term "
-                "has no effect: raise n_neighbors, exemplars, or (FastSMRMF) smoothness."
-            )
+            message = f"The graph is empty, so the manifold term has no effect: {self._for_more_edges}."
             warnings += [(message, UserWarning)]
         return Fitted(attributes | exemplars, warnings)
 
 
-def factors(problem: Problem, slots: Slots, state: LoopState, labels: np.ndarray) -> dict[str, Any]:
+def factors(
+    problem: Problem, start: Start, slots: Slots, state: LoopState, labels: np.ndarray
+) -> dict[str, Any]:
     """Name what an iteration has found: labels, factors, and what new points need."""
-    scale = slots.start.scale
-    F, own = slots.points.restore(state.points, state.F), slots.points.attributes(state.points)
     # Outermost last: the projection of APMF is undone first, then the reduction of the features.
-    F = problem.reduction.restore_basis(F, state.G, scale)
+    F, own = slots.points.restore(state.points_state, state.F)
+    F = problem.reduction.restore_basis(F, state.G, start.scale)
     return {
         "labels_": labels,
         "embedding_": state.G,
         # G is orthonormal in any unit, so F alone carries the unit of the data.
-        "components_": scale * problem.magnitude * F,
+        "components_": start.scale * problem.magnitude * F,
         "_fit_data": problem.data,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,

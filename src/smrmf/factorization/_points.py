@@ -18,7 +18,7 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf._validation import Sizes
-from smrmf.graph.graphs import simplex_graph
+from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.neighbors import Centered, Neighbors, search
 from smrmf.sharing import remember
 
@@ -28,14 +28,13 @@ FEW_FEATURES = 64
 KEPT_VARIANCE = 0.999
 
 
-class Reduced(NamedTuple):
-    """Coordinates of the points, the basis (rows) that carries them back, and where their origin was.
+class Reduction(NamedTuple):
+    """How points came to fewer coordinates: the basis (rows) that carries them back, and their old origin.
 
     A basis of None is the identity, a center of None the origin.
     """
 
-    X: np.ndarray
-    basis: np.ndarray | None
+    basis: np.ndarray | None = None
     center: np.ndarray | None = None
 
     def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
@@ -50,34 +49,34 @@ class Reduced(NamedTuple):
         return F
 
 
-def reduce_features(X: np.ndarray) -> Reduced:
+def reduce_features(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
     """Express X in a basis of its row span if that is shorter: ``X = coordinates @ basis``."""
     n, m = X.shape
     # More features than points always have a shorter basis: the rank is at most n.
     if m <= n and (m < FEW_FEATURES or not _sample_is_dependent(X)):
-        return Reduced(X, None)
+        return X, Reduction()
     return remember(express_in_span, X)
 
 
-def express_in_span(X: np.ndarray) -> Reduced:
+def express_in_span(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
     """Find an orthonormal basis of the row span, and the coordinates in it; X itself if they are no fewer."""
     n, m = X.shape
     if m > n:
         # A thin QR of X' gives X = R' Q'.
         Q, R = scipy.linalg.qr(X.T, mode="economic", check_finite=False)
-        return Reduced(np.ascontiguousarray(R.T), np.ascontiguousarray(Q.T))
+        return np.ascontiguousarray(R.T), Reduction(np.ascontiguousarray(Q.T))
     # m x m, cheaper than an SVD of X; eigenvalues are squared singular values, in ascending order.
     values, vectors = scipy.linalg.eigh((X.T @ X).astype(np.float64), check_finite=False)
     eps = np.finfo(X.dtype).eps
     rank = int(np.sum(values > values[-1] * m * eps))
     if rank == 0:
-        return Reduced(X, None)
+        return X, Reduction()
     basis = np.ascontiguousarray(vectors[:, m - rank :].T).astype(X.dtype)
     short = X @ basis.T
     # Squaring X hid singular values below sqrt(eps): if they mattered, keep X.
     if rank > m // 2 or np.linalg.norm(X - short @ basis) > np.sqrt(eps) / 100 * np.linalg.norm(X):
-        return Reduced(X, None)
-    return Reduced(short, basis)
+        return X, Reduction()
+    return short, Reduction(basis)
 
 
 def _sample_is_dependent(X: np.ndarray) -> bool:
@@ -96,7 +95,7 @@ def _sample_is_dependent(X: np.ndarray) -> bool:
     return bool(rank < size)
 
 
-def leading_axes(X: np.ndarray) -> Reduced:
+def leading_axes(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
     """Centre X, and keep only the axes that hold nearly all of it if it does not fill its features.
 
     A projection on directions in which the points do not extend has no distance between any two of them, and
@@ -115,13 +114,13 @@ def leading_axes(X: np.ndarray) -> Reduced:
     rounding = max(np.finfo(np.float64).eps, float(np.finfo(X.dtype).eps) ** 2)
     rank = int(np.sum(values > values[0] * max(n, m) * rounding))
     if rank == m or values[0] <= 0:
-        return Reduced(X, None, center)
+        return X, Reduction(None, center)
     held = np.cumsum(values[:rank]) / values[:rank].sum()
     kept = int(np.searchsorted(held, KEPT_VARIANCE)) + 1
     # Eigenvectors u of X X' become axes as X'u / sqrt(value), of unit length.
     axes = vectors[:, :kept] if m <= n else wide.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
     basis = np.ascontiguousarray(axes.T).astype(X.dtype)
-    return Reduced(X @ basis.T, basis, center)
+    return X @ basis.T, Reduction(basis, center)
 
 
 class ManifoldInput(NamedTuple):
@@ -137,41 +136,45 @@ class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
 
     ``representation`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
+    ``graph`` is the symmetric graph of it, on which clusters of any shape and first projections are found.
     """
 
     data: np.ndarray
     magnitude: float
     sizes: Sizes
-    reduction: Reduced
     reduced: np.ndarray
+    reduction: Reduction
     centered: Centered
     neighbors: Neighbors
     representation: sp.csr_array
+    graph: sp.csr_array
     random_state: np.random.RandomState
     pool: Pool
 
 
 def prepare(
     given: ManifoldInput,
-    reduce: Callable[[np.ndarray], Reduced],
+    reduce: Callable[[np.ndarray], tuple[np.ndarray, Reduction]],
     random_state: np.random.RandomState,
     pool: Pool,
 ) -> Problem:
     """Reduce the points and find their neighbours."""
     sizes = given.sizes
-    reduction = reduce(given.data)
+    reduced, reduction = reduce(given.data)
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    centered, neighbors = remember(search, reduction.X, wanted, pool)
+    centered, neighbors = remember(search, reduced, wanted, pool)
+    representation = simplex_graph(neighbors, sizes.n_neighbors)
     return Problem(
         data=given.data,
         magnitude=given.magnitude,
         sizes=sizes,
+        reduced=reduced,
         reduction=reduction,
-        reduced=reduction.X,
         centered=centered,
         neighbors=neighbors,
-        representation=simplex_graph(neighbors, sizes.n_neighbors),
+        representation=representation,
+        graph=symmetrize(representation),
         random_state=random_state,
         pool=pool,
     )

@@ -18,7 +18,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
-from smrmf.factorization._points import Reduced
+from smrmf.factorization._points import Reduction
 from smrmf.factorization._slots import AbstractAffinity, AbstractPoints, GraphTerm, PointsTerm
 from smrmf.graph.exemplars import Matrix
 from smrmf.graph.graphs import Laplacian
@@ -71,20 +71,15 @@ def _graph_term(S: np.ndarray) -> GraphTerm:
 
 
 @dataclass(frozen=True)
-class ProjectedState:
-    """The projection, with orthonormal columns."""
+class ProjectedPoints(AbstractPoints[np.ndarray]):
+    """The points ``X P`` of APMF; the state is P, with orthonormal columns.
 
-    P: np.ndarray
-
-
-@dataclass(frozen=True)
-class ProjectedPoints(AbstractPoints[ProjectedState]):
-    """The points ``X P`` of APMF, where ``X = reduction.X / scale``; ``first`` has the first P."""
+    X are all coordinates of the points in the unit of the loop, before the projection.
+    """
 
     X: np.ndarray
-    first: ProjectedState
     alpha: float
-    reduction: Reduced
+    reduction: Reduction
     pool: Pool
 
     @cached_property
@@ -92,28 +87,31 @@ class ProjectedPoints(AbstractPoints[ProjectedState]):
         """Return ``X'X``, which every step of the projection needs."""
         return self.pool.matmul(self.X.T, self.X)
 
+    @cached_property
+    def centered(self) -> np.ndarray:
+        """Return X relative to its mean, for the scatter of every step."""
+        # L 1 = 0: an offset of X cancels in exact arithmetic, and would leave rounding errors of its size.
+        return self.X - self.X.mean(axis=0)
+
     def update(
-        self, state: ProjectedState, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
-    ) -> tuple[ProjectedState, PointsTerm]:
+        self, state: np.ndarray, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
+    ) -> tuple[np.ndarray, PointsTerm]:
         """Turn P towards points that fit the target and lie close to their neighbours."""
         # 2 alpha tr(P'X'LXP) + mu/2 ||X P - T||^2, divided by 2 alpha and without its constant, is
         # tr(P'(X'LX + w X'X)P) - 2 w tr(P'X'T), with w = mu / (4 alpha) and L the Laplacian of S squared.
         weight = mu / (4 * self.alpha)
-        scatter = squared_graph_scatter(np.asarray(Zt()), self.X, self.pool)
+        scatter = squared_graph_scatter(np.asarray(Zt()), self.centered, self.pool)
         B = weight * self.pool.matmul(self.X.T, target())
-        P = descend_on_stiefel(scatter + weight * self.gram, B, state.P, self.pool)
+        P = descend_on_stiefel(scatter + weight * self.gram, B, state, self.pool)
         # sum_ij w_ij ||y_i - y_j||^2 = 2 tr(Y'LY) for symmetric weights w.
         value = 2 * self.alpha * float(np.vdot(P, scatter @ P))
-        return ProjectedState(P), PointsTerm(self.pool.matmul(self.X, P), value)
+        return P, PointsTerm(self.pool.matmul(self.X, P), value)
 
-    def restore(self, state: ProjectedState, F: np.ndarray) -> np.ndarray:
-        return F @ state.P.T
-
-    def attributes(self, state: ProjectedState) -> dict[str, Any]:
+    def restore(self, state: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
         basis = self.reduction.basis
         # basis has orthonormal rows, so basis' P keeps orthonormal columns.
-        projection = state.P if basis is None else np.ascontiguousarray((state.P.T @ basis).T)
-        return {"projection_": projection, "n_components_": projection.shape[1]}
+        projection = state if basis is None else np.ascontiguousarray((state.T @ basis).T)
+        return F @ state.T, {"projection_": projection, "n_components_": projection.shape[1]}
 
 
 def graph_scatter(W: sp.csr_array, X: np.ndarray, pool: Pool) -> np.ndarray:
@@ -122,9 +120,7 @@ def graph_scatter(W: sp.csr_array, X: np.ndarray, pool: Pool) -> np.ndarray:
 
 
 def squared_graph_scatter(S: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return ``X' L X`` with L the Laplacian of ``(S^2 + S^2') / 2``, squares by entries."""
-    # L 1 = 0: an offset of X cancels in exact arithmetic, and would leave rounding errors of its size.
-    X = X - X.mean(axis=0)
+    """Return ``X' L X`` with L the Laplacian of ``(S^2 + S^2') / 2``, squares by entries, for centred X."""
     spread = np.empty_like(X)
 
     def spread_rows(rows: slice) -> tuple[np.ndarray, np.ndarray]:

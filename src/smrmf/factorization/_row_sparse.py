@@ -65,7 +65,7 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
     def init(self, X: np.ndarray) -> tuple[RowSparseState, GraphTerm]:
         """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
         D = self.dissimilarity.dense()
-        start = remember(a2dm2, D, self.constraint, self.dissimilarity.points.pool)
+        start = remember(a2dm2, D, self.constraint, self.dissimilarity.space.pool)
         if self.single_start:
             # In place: ``remember`` hands out copies of what it keeps for other fits.
             start.C[:] = 0
@@ -78,7 +78,7 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
     ) -> tuple[RowSparseState, GraphTerm | None]:
         if state.settled:
             return state, None
-        pool, Z, multiplier = self.dissimilarity.points.pool, state.Z, state.multiplier
+        pool, Z, multiplier = self.dissimilarity.space.pool, state.Z, state.multiplier
         # (4.12) projects C - Lambda_3/mu - (beta/mu) D-hat. It does not use the last Z, so it is made in its
         # place. In the latent part beta cancels: (beta/mu) (lambda/beta) = lambda/mu.
         pool.over_rows(z_target_rows, (state.D, state.C, multiplier, Z), self.beta, mu)

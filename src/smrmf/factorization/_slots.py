@@ -23,7 +23,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
 
 State = TypeVar("State")
@@ -64,10 +63,8 @@ class PointsTerm(NamedTuple):
 class AbstractPoints(ABC, Generic[State]):
     """The points that are factorised: as they are, or a projection of them that is learned.
 
-    The loop starts with the scaled points of the start, to which the state ``first`` belongs.
+    The loop begins with the points of the start, and with the state that the start has for them.
     """
-
-    first: State
 
     @abstractmethod
     def update(
@@ -76,12 +73,8 @@ class AbstractPoints(ABC, Generic[State]):
         """Move the points towards the target ``GF + E - L1/mu``; None says that nothing moved."""
 
     @abstractmethod
-    def restore(self, state: State, F: np.ndarray) -> np.ndarray:
-        """Return components in the coordinates before projection."""
-
-    @abstractmethod
-    def attributes(self, state: State) -> dict[str, Any]:
-        """Return fitted attributes of its own, by their public names."""
+    def restore(self, state: State, F: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        """Return F in the coordinates before projection, and fitted attributes of its own by public name."""
 
 
 class AbstractExemplars(ABC):
@@ -96,7 +89,6 @@ class AbstractExemplars(ABC):
 class Slots:
     """All that a method supplies to the loop."""
 
-    start: Start
     affinity: AbstractAffinity[Any]
     points: AbstractPoints[Any]
     exemplars: AbstractExemplars
@@ -126,18 +118,13 @@ class FixedAffinity(AbstractAffinity[None]):
 class FixedPoints(AbstractPoints[None]):
     """The points as they are."""
 
-    first: None = None
-
     def update(
         self, state: None, Zt: Callable[[], Matrix], target: Callable[[], np.ndarray], mu: float
     ) -> tuple[None, None]:
         return None, None
 
-    def restore(self, state: None, F: np.ndarray) -> np.ndarray:
-        return F
-
-    def attributes(self, state: None) -> dict[str, Any]:
-        return {}
+    def restore(self, state: None, F: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
+        return F, {}
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,12 @@ so that they do not depend on the unit of the data.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool
 from smrmf.factorization._points import Problem
-from smrmf.graph.graphs import symmetrize
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nndsvd
 from smrmf.kernels.prox import least_squares_basis
@@ -28,8 +27,15 @@ DIFFUSION_STEPS = 5
 PENALTY_TO_REFINE, PENALTY_TO_EXPLORE = 10.0, 0.01
 
 
+class FirstPoints(NamedTuple):
+    """The points that the loop begins with, and the state of the points slot that belongs to them."""
+
+    X: np.ndarray  # n x m
+    state: Any = None
+
+
 class Start(NamedTuple):
-    """The points divided by ``scale``, their first factors, and the weights measured on them."""
+    """The first points divided by ``scale``, their first factors, and the weights measured on them."""
 
     scaled: np.ndarray  # n x m
     G: np.ndarray  # n x c, orthonormal if it is a clustering without empty clusters
@@ -37,6 +43,7 @@ class Start(NamedTuple):
     scale: float
     lam: float
     mu: float
+    points_state: Any = None
 
 
 def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
@@ -52,7 +59,7 @@ def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
     else:
         labels = graph_labels(
             problem.reduced,
-            symmetrize(problem.representation),
+            problem.graph,
             c,
             problem.random_state,
             problem.pool,
@@ -61,13 +68,18 @@ def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
     return indicator(labels, c, dtype)
 
 
+def reduced_points(model: Any, problem: Problem) -> FirstPoints:
+    """Begin with the reduced points themselves, as all methods do that do not move them."""
+    return FirstPoints(problem.reduced)
+
+
 def is_indicator(G: np.ndarray) -> bool:
     """Tell whether every point belongs to at most one column of a non-negative G."""
     return bool(G.min() >= 0) and bool(((G > 0).sum(axis=1) <= 1).all())
 
 
 def weigh(
-    X: np.ndarray,
+    first: FirstPoints,
     G: np.ndarray,
     manifold_weight: float | str,
     penalty: float | str,
@@ -80,6 +92,7 @@ def weigh(
     step about equal weight for data of any unit and any number of points; with the paper's fixed
     penalty it is one. Given weights are meant for ``X * magnitude``, the data as they came.
     """
+    X = first.X
     # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
     n, c = G.shape
     strength = PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE
@@ -96,4 +109,4 @@ def weigh(
     automatic = typical * n / c
     lam = automatic if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude / scale
     mu = strength / typical if isinstance(penalty, str) else float(penalty) * magnitude
-    return Start(scaled, G, F, scale, lam, mu)
+    return Start(scaled, G, F, scale, lam, mu, first.state)

@@ -7,10 +7,11 @@ from typing import Any
 import numpy as np
 
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
-from smrmf.factorization._dissimilarity import Points, RoughnessDissimilarity, scaled_selection_weight
-from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._dissimilarity import InputSpace, RoughnessDissimilarity, scaled_selection_weight
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
@@ -140,10 +141,10 @@ class AMRMF(ManifoldFactorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        sizes, start = problem.sizes, weigh(problem.reduced)
-        dissimilarity = RoughnessDissimilarity.from_points(
-            Points(problem.centered, problem.neighbors, sizes.n_neighbors, problem.pool)
+    def _slots(self, problem: Problem, start: Start) -> Slots:
+        sizes = problem.sizes
+        dissimilarity = RoughnessDissimilarity.from_space(
+            InputSpace(problem.centered, problem.neighbors, sizes.n_neighbors, problem.pool)
         )
         if isinstance(self.selection_weight, str):
             beta = scaled_selection_weight(self.selection_weight, dissimilarity, problem, start)
@@ -161,7 +162,7 @@ class AMRMF(ManifoldFactorization):
             first=problem.representation,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
-        return Slots(start, AdaptiveAffinity(columns), FixedPoints(), exemplars)
+        return Slots(AdaptiveAffinity(columns), FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -8,18 +8,17 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes, check_memory
-from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem, leading_axes
 from smrmf.factorization._projected import (
     ProjectedAffinity,
     ProjectedPoints,
-    ProjectedState,
     graph_scatter,
     smallest_axes,
 )
 from smrmf.factorization._slots import RankedExemplars, Slots
+from smrmf.factorization._start import FirstPoints, Start
 from smrmf.graph.exemplars import ExemplarRule
-from smrmf.graph.graphs import symmetrize
 
 
 def check_apmf_memory(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
@@ -28,6 +27,14 @@ def check_apmf_memory(model: APMF, sizes: Sizes, dtype: np.dtype) -> None:
     check_memory(
         "APMF", 4 * n * n * dtype.itemsize, f"four arrays of {n} x {n}", "use FastSMRMF, or fewer points"
     )
+
+
+def projected_points(model: APMF, problem: Problem) -> FirstPoints:
+    """Begin with the points in the directions in which neighbours in the first graph differ least."""
+    X, pool = problem.reduced, problem.pool
+    count = projected_coordinates(model.n_components, X.shape[1])
+    P = smallest_axes(graph_scatter(problem.graph, X, pool), count)
+    return FirstPoints(pool.matmul(X, P), P)
 
 
 class APMF(ManifoldFactorization):
@@ -140,6 +147,7 @@ class APMF(ManifoldFactorization):
         "n_components": (COUNT, SHARE),
     }
     _reduction = staticmethod(leading_axes)
+    _first_points = staticmethod(projected_points)
     _checks = (check_apmf_memory,)
 
     def __init__(
@@ -175,12 +183,7 @@ class APMF(ManifoldFactorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        X, pool = problem.reduced, problem.pool
-        count = projected_coordinates(self.n_components, X.shape[1])
-        # The first P minimises the roughness of the projected points on the first graph.
-        P = smallest_axes(graph_scatter(symmetrize(problem.representation), X, pool), count)
-        start = weigh(pool.matmul(X, P))
+    def _slots(self, problem: Problem, start: Start) -> Slots:
         if isinstance(self.projection_weight, str):
             # In a row of S, another cluster costs lambda q with q about c/n, and the distance u has the slope
             # 2 alpha u s. At the mean u and s = 1/n both are equal for this alpha.
@@ -190,9 +193,8 @@ class APMF(ManifoldFactorization):
             # Squared distances shrink by (scale * magnitude)^2, the objective by scale * magnitude.
             alpha = self.projection_weight * start.scale * problem.magnitude
         return Slots(
-            start,
-            ProjectedAffinity(problem.representation, alpha, pool),
-            ProjectedPoints(X / start.scale, ProjectedState(P), alpha, problem.reduction, pool),
+            ProjectedAffinity(problem.representation, alpha, problem.pool),
+            ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
         )
 

@@ -147,10 +147,10 @@ class DeepSemiNMF(Factorization):
         # To points of unit root-mean-square length, for which the smallest denominator of the updates is set.
         scale = float(np.sqrt(squared_frobenius_norm(data) / len(data))) or 1.0
         # On an orthonormal basis of the rows ||X - G F|| is the same, with fewer columns.
-        reduced = reduce_features(divide_keeping_dtype(data, scale))
+        reduced, reduction = reduce_features(divide_keeping_dtype(data, scale))
         unit = data.dtype.type(scale * magnitude)
 
-        first = semi_nmf(reduced.X, layers[0], pool, self.max_iter, self.tol)
+        first = semi_nmf(reduced, layers[0], pool, self.max_iter, self.tol)
         # H_1 ~ H_2 Z_2, so the F of this layer is Z_2, and X ~ H_2 Z_2 Z_1.
         second = semi_nmf(first.factors.G, layers[1], pool, self.max_iter, self.tol)
         mixing = second.factors.F
@@ -158,7 +158,7 @@ class DeepSemiNMF(Factorization):
         def attributes(factors: Factors) -> dict[str, Any]:
             # The same seed at every call: watching a fit does not change it.
             kmeans_state = np.random.RandomState(seed)
-            features = (factors.F if reduced.basis is None else factors.F @ reduced.basis) * unit
+            features = (factors.F if reduction.basis is None else factors.F @ reduction.basis) * unit
             return {
                 "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
                 "embedding_": factors.G,
@@ -173,7 +173,7 @@ class DeepSemiNMF(Factorization):
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
             return report({"n_iter": n_iter, "objective": objective}, lambda: attributes(factors))
 
-        tuning = semi_nmf(reduced.X, second.factors.G, pool, self.max_iter, self.tol, on_iteration)
+        tuning = semi_nmf(reduced, second.factors.G, pool, self.max_iter, self.tol, on_iteration)
         found = attributes(tuning.factors)
         warnings = empty_cluster_warnings(found["labels_"], [], self.n_clusters)
         return Fitted(found | tuning.attributes(), warnings + tuning.warnings("DeepSemiNMF", self.tol))

@@ -9,9 +9,10 @@ import numpy as np
 from smrmf._validation import AUTO, Constraints, Interval
 from smrmf.factorization._closed_form import ClosedFormAffinity
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
-from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 
 
@@ -124,6 +125,9 @@ class FastSMRMF(ManifoldFactorization):
 
     _constraints: ClassVar[Constraints] = {"smoothness": (Interval(1e-30), AUTO)}
 
+    # A number may be so small that every point represents itself only.
+    _for_more_edges = "raise smoothness"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -165,8 +169,8 @@ class FastSMRMF(ManifoldFactorization):
         self.n_jobs = n_jobs
         self.freeze_tol = freeze_tol
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        sizes, start = problem.sizes, weigh(problem.reduced)
+    def _slots(self, problem: Problem, start: Start) -> Slots:
+        sizes = problem.sizes
         near = problem.neighbors.indices[:, : sizes.n_neighbors] if self.neighborhoods == "input" else None
         # With the mean of the latent bandwidths for all points, as the paper has it (paper note 28).
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, True, problem)
@@ -185,7 +189,7 @@ class FastSMRMF(ManifoldFactorization):
             first=problem.representation if known else None,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
-        return Slots(start, affinity, FixedPoints(), exemplars)
+        return Slots(affinity, FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.graphs import heat_graph, rows_to_one, symmetrize
 
@@ -98,6 +99,9 @@ class RMNMF(ManifoldFactorization):
     [20, 20, 20]
     """
 
+    # The square of a tiny distance is so narrow a kernel that all weights vanish.
+    _for_more_edges = "use bandwidth='distance'"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -129,13 +133,11 @@ class RMNMF(ManifoldFactorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        start = weigh(problem.reduced)
+    def _slots(self, problem: Problem, start: Start) -> Slots:
         # One bandwidth per row makes the weights asymmetric: the Laplacian gets (W + W')/2 (paper note 33).
         # The rows, divided by their sums, are how each point is represented by its neighbours.
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
         return Slots(
-            start,
             FixedAffinity(symmetrize(heat), rows_to_one(heat)),
             FixedPoints(),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
 from smrmf._validation import NONE, Constraints, InstanceOf, ParameterError
-from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization, Weigh
+from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, GivenExemplars, Slots
+from smrmf.factorization._start import Start
 from smrmf.graph.graphs import heat_graph, symmetrize
 from smrmf.selection.ipm import IPM
 
@@ -111,6 +112,9 @@ class SelectiveRMNMF(ManifoldFactorization):
         "selector": (NONE, InstanceOf("a selector such as IPM()", BaseEstimator)),
     }
 
+    # The square of a tiny distance is so narrow a kernel that all weights vanish.
+    _for_more_edges = "use bandwidth='distance'"
+
     def __init__(
         self,
         n_clusters: int = 8,
@@ -140,8 +144,7 @@ class SelectiveRMNMF(ManifoldFactorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        start = weigh(problem.reduced)
+    def _slots(self, problem: Problem, start: Start) -> Slots:
         selector = fit_selector(self.selector, problem)
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
         # Rows first, then the mean with the transpose (paper note 44): the edges of a selected point stay,
@@ -151,7 +154,7 @@ class SelectiveRMNMF(ManifoldFactorization):
         restricted = (heat * kept[:, None]).tocsr()
         restricted.eliminate_zeros()
         affinity = FixedAffinity(symmetrize(restricted), represented_by(restricted))
-        return Slots(start, affinity, FixedPoints(), GivenExemplars(selector))
+        return Slots(affinity, FixedPoints(), GivenExemplars(selector))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

@@ -8,10 +8,11 @@ import numpy as np
 
 from smrmf._validation import NONE, Constraints, OneOf, ParameterError, Sizes, check_memory
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
-from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization, Weigh
+from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._row_sparse import RowSparseAffinity
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
 from smrmf.kernels.balls import L1InfBall, L12Ball, RowConstraint, Unconstrained
 
@@ -155,6 +156,8 @@ class SMRMF(ManifoldFactorization):
         "exemplar_start": (OneOf("selected", "single"),),
     }
     _checks = (check_radius, check_smrmf_memory)
+    # Every point represents itself where nothing hinders it: with all of Z, or as many exemplars as points.
+    _for_more_edges = "use selection='linf', with fewer exemplars"
 
     def __init__(
         self,
@@ -199,8 +202,8 @@ class SMRMF(ManifoldFactorization):
         self.freeze_tol = freeze_tol
         self.exemplar_start = exemplar_start
 
-    def _slots(self, problem: Problem, weigh: Weigh) -> Slots:
-        start, count, k = weigh(problem.reduced), problem.sizes.n_exemplars, problem.sizes.n_neighbors
+    def _slots(self, problem: Problem, start: Start) -> Slots:
+        count, k = problem.sizes.n_exemplars, problem.sizes.n_neighbors
         near = problem.neighbors.indices[:, :k] if self.neighborhoods == "input" else None
         # Every point keeps a latent bandwidth of its own; only f-SMRMF takes their mean (paper note 28).
         dissimilarity = make_dissimilarity(self.dissimilarity, self.bandwidth, False, problem)
@@ -216,7 +219,7 @@ class SMRMF(ManifoldFactorization):
             single_start=self.exemplar_start == "single",
         )
         exemplars = RankedExemplars(self.exemplar_rule, count)
-        return Slots(start, affinity, FixedPoints(), exemplars)
+        return Slots(affinity, FixedPoints(), exemplars)
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

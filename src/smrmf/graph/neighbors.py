@@ -31,7 +31,7 @@ class Centered(NamedTuple):
     """Points relative to their middle, where the product form of distances keeps its digits."""
 
     center: np.ndarray
-    points: np.ndarray
+    X: np.ndarray
     norms: np.ndarray
 
 
