@@ -15,11 +15,11 @@ import scipy.sparse as sp
 from sklearn.metrics import normalized_mutual_info_score
 
 from smrmf import datasets
-from smrmf.metrics import clustering_accuracy
+from smrmf.metrics import clustering_accuracy, kernel_neighborhoods
 from smrmf.sharing import SharedWork, shared_work
 from smrmf_reproduce.run.environment import forget_peak_memory, machine, peak_memory, versions
 from smrmf_reproduce.run.methods import build
-from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
+from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import DETAILS, Run
 from smrmf_reproduce.run.store import DONE, FAILED, Record
 

@@ -9,7 +9,7 @@ import numpy as np
 import sklearn.cluster
 
 import smrmf
-from smrmf.kernels.nonnegative_svd import nndsvd
+from smrmf import nndsvd
 from smrmf.sharing import remember
 from smrmf_reproduce.run.plan import PlanError, Run
 
