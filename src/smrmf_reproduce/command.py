@@ -61,22 +61,25 @@ def requested_runs(plan: Plan, request: Request) -> list[Run]:
     return plan.select(request.methods, request.data)
 
 
-def present(
-    runs: Sequence[Run], catalogue: Sequence[DatasetInfo], data_home: str | None
-) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs whose data can be loaded, and for every other data set a sentence that says why."""
-    known = [info.name for info in catalogue]
+def check_data_sets(runs: Sequence[Run], catalogue: Sequence[DatasetInfo]) -> None:
+    """Refuse a plan with a data set that does not exist."""
+    known = [*SIMULATED, *(info.name for info in catalogue)]
+    for name in dict.fromkeys(run.data for run in runs):
+        if name not in known:
+            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join(known)}.")
+
+
+def not_loadable(runs: Sequence[Run], data_home: str | None) -> dict[str, str]:
+    """Return, for every data set of these runs that cannot be loaded, a sentence that says why."""
     absent: dict[str, str] = {}
     for name in dict.fromkeys(run.data for run in runs if run.data not in SIMULATED):
-        if name not in known:
-            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join([*SIMULATED, *known])}.")
         try:
             # Once, before there are workers: they would download the same file at the same time, and a set
             # that is not there would fail in every run instead of being left out.
             load_points(name, data_home)
         except DatasetError as error:
             absent[name] = str(error)
-    return [run for run in runs if run.data not in absent], absent
+    return absent
 
 
 def reproduce(request: Request, console: Console, *, page_only: bool = False) -> bool:
@@ -88,14 +91,18 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     check_claims(paper)
     wanted = requested_runs(plan, request)
     check_estimators(wanted)
-    # Raises for a data folder that does not exist; ``present`` would only leave out all its sets.
+    # Raises for a data folder that does not exist; ``not_loadable`` would only leave out all its sets.
     catalogue = list_datasets(request.data_home)
-    runs, absent = present(wanted, catalogue, request.data_home)
-    session = Session.open(runs, Store(request.output))
+    check_data_sets(wanted, catalogue)
+    session = Session.open(wanted, Store(request.output))
+    # A set without anything to do is not loaded: its records are all that the page needs of it.
+    absent = not_loadable(session.pending(), request.data_home)
+    session = session.without(absent)
     for sentence in absent.values():
         console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
-    todo = len(session.pending())
-    console.print(f"{len(runs)} runs, {len(runs) - todo} of them done before.", highlight=False)
+    runs = session.runs
+    n_done = len(runs) - len(session.pending())
+    console.print(f"{len(runs)} runs, {n_done} of them done before.", highlight=False)
     if not page_only:
         carry_out(session, {info.name: info.n or info.raw_n for info in catalogue}, request, console)
     records = session.records()
