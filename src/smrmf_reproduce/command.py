@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -17,7 +18,7 @@ from smrmf_reproduce.report.paper import Paper
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.run.environment import machine, versions
-from smrmf_reproduce.run.measure import SIMULATED, load_points
+from smrmf_reproduce.run.measure import MEASUREMENTS, SIMULATED, load_points
 from smrmf_reproduce.run.methods import find_estimator
 from smrmf_reproduce.run.plan import Plan, PlanError, Run
 from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
@@ -91,6 +92,7 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     check_claims(paper)
     wanted = requested_runs(plan, request)
     check_estimators(wanted)
+    check_measurements(wanted)
     # Raises for a data folder that does not exist; ``not_loadable`` would only leave out all its sets.
     catalogue = list_datasets(request.data_home)
     check_data_sets(wanted, catalogue)
@@ -123,6 +125,18 @@ def check_estimators(runs: Sequence[Run]) -> None:
     """Refuse a plan whose methods of other packages cannot be imported."""
     for name in dict.fromkeys(run.estimator for run in runs if ":" in run.estimator):
         find_estimator(name)
+
+
+def check_measurements(runs: Sequence[Run]) -> None:
+    """Refuse a plan with a measurement that does not exist, or lacks an argument on a data set."""
+    for run in runs:
+        try:
+            if run.is_measurement:
+                inspect.signature(MEASUREMENTS[run.estimator]).bind(None, None, **run.arguments)
+        except (KeyError, TypeError) as error:
+            raise PlanError(
+                f"The plan has a measurement {run.method!r} that {run.data} cannot have: {error}."
+            ) from error
 
 
 def carry_out(session: Session, n_points: dict[str, int], request: Request, console: Console) -> None:
