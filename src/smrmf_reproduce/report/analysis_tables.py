@@ -7,8 +7,9 @@ from statistics import fmean
 from typing import Any
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Record, Results, Score
+from smrmf_reproduce.report.results import Results, Score
 from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row, insert_average
+from smrmf_reproduce.run.store import Record
 
 NEIGHBORS = (5, 10, 15, "sqrt")
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)

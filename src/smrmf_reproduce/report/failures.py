@@ -6,8 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import format_params
+from smrmf_reproduce.run.store import Record
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from smrmf_reproduce.report.drawing import BLUE, ORANGE, new_figure
 from smrmf_reproduce.report.paper import MOONS
-from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.run.store import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

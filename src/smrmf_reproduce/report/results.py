@@ -12,8 +12,7 @@ from typing import Any
 from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
 from smrmf_reproduce.report.table import count
 from smrmf_reproduce.run.plan import Run
-
-Record = Mapping[str, Any]
+from smrmf_reproduce.run.store import Record
 
 
 @dataclass(frozen=True)
