@@ -24,7 +24,7 @@ from smrmf_reproduce.run.plan import Plan, PlanError, Run
 from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
 from smrmf_reproduce.run.runner import execute
 from smrmf_reproduce.run.session import Session
-from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
+from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds, count_failed
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
         carry_out(session, {info.name: info.n or info.raw_n for info in catalogue}, request, console)
     records = session.records()
     page = write_page(records, paper, plan, runs, absent, request)
-    failed = sum(record["status"] != DONE for record in records)
+    failed = count_failed(records)
     said = f"{len(records)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
     console.print(said, soft_wrap=True, markup=False, highlight=False)
     return failed == 0
@@ -179,7 +179,7 @@ def write_page(
         total_seconds=busy_seconds(records),
         started=min((record["started"] for record in records), default=None),
         n_runs=len(records),
-        n_failed=sum(record["status"] != DONE for record in records),
+        n_failed=count_failed(records),
         notes=page_notes(request, plan, records, absent),
         exceptions=plan.exceptions(runs),
     )
