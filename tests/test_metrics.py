@@ -6,10 +6,12 @@ from itertools import permutations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.spatial.distance import cdist
 
-from smrmf.metrics import bad_neighbor_share, clustering_accuracy
+from smrmf.metrics import bad_neighbor_share, clustering_accuracy, kernel_neighborhoods
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30))
@@ -41,3 +43,58 @@ def test_bad_neighbor_share_counts_other_labels():
     nearest = np.argsort(distances, axis=1)[:, :7]  # 7 = floor(sqrt(50))
     expected = (y[nearest] != y[:, None]).mean(axis=1)
     np.testing.assert_allclose(bad_neighbor_share(X, y), expected)
+
+
+@pytest.mark.parametrize("bandwidth", ["distance", "squared-distance"])
+def test_kernel_neighborhoods_are_those_of_the_definition(bandwidth):
+    rng = np.random.default_rng(0)
+    X, y = rng.random((40, 3)), rng.integers(0, 2, 40)
+    d, k = cdist(X, X), 6
+    width = np.sort(d, axis=1)[:, k] ** (1 if bandwidth == "distance" else 2)
+    K = np.exp(-(d**2) / (2 * width[:, None] ** 2))
+    K = (K + K.T) / 2
+    np.fill_diagonal(K, -1)
+    nearest = np.argsort(-K, axis=1)[:, :k]
+    mismatch = np.array([np.mean(y[row] != y[i]) for i, row in enumerate(nearest)])
+    similar = np.array([K[i, row].mean() for i, row in enumerate(nearest)])
+    found = kernel_neighborhoods(X, y, bandwidth)
+    bad = mismatch > 0.5
+    assert found["bad_nn"] == pytest.approx(mismatch.mean())
+    assert found["bad_nbh"] == pytest.approx(bad.mean())
+    assert found["sim_good"] == pytest.approx(similar[~bad].mean())
+    assert found["sim_bad"] == pytest.approx(similar[bad].mean())
+
+
+def test_half_a_neighborhood_is_not_yet_bad_and_none_is_reported_as_none():
+    X = np.array([[0.0], [1.0], [2.1], [3.3], [4.6]])  # k = 2
+    found = kernel_neighborhoods(X, np.array([0, 0, 1, 1, 1]), "distance")
+    assert found["bad_nbh"] == 0
+    assert found["sim_bad"] is None
+    assert kernel_neighborhoods(X, np.arange(5), "distance")["sim_good"] is None
+
+
+def test_kernel_neighborhoods_do_not_depend_on_how_points_and_classes_are_given():
+    X = np.random.default_rng(0).integers(0, 3, (600, 5))  # two blocks of rows, with duplicates
+    y = X[:, 0]
+    expected = kernel_neighborhoods(X.astype(float), y, "distance")
+    names = np.array(["a", "b", "c"])[y]
+    for points in (X, X.tolist(), np.asfortranarray(X, dtype=float), sp.csr_array(X), sp.csc_array(X)):
+        assert kernel_neighborhoods(points, list(names), "distance") == expected
+    single = kernel_neighborhoods(X.astype(np.float32), y, "distance")
+    assert single == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("points", "classes", "bandwidth", "says"),
+    [
+        (np.eye(4), np.arange(4), "wide", r"bandwidth='wide' .* 'distance' or 'squared-distance'"),
+        (np.eye(4), np.arange(4), None, r"bandwidth=None .* 'distance' or 'squared-distance'"),
+        (np.eye(1), np.arange(1), "distance", r"1 sample.* minimum of 2"),
+        (sp.csr_array(np.eye(1)), np.arange(1), "distance", r"1 sample.* minimum of 2"),
+        (np.eye(4), np.arange(3), "distance", r"inconsistent numbers of samples: \[4, 3\]"),
+        (np.full((4, 2), np.nan), np.arange(4), "distance", "NaN"),
+    ],
+)
+def test_kernel_neighborhoods_refuse_in_one_sentence(points, classes, bandwidth, says):
+    with pytest.raises(ValueError, match=says):
+        kernel_neighborhoods(points, classes, bandwidth)

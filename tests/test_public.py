@@ -1,4 +1,4 @@
-"""What the package promises by name: every class is found, documented and listed."""
+"""What the package promises by name: everything public is found, documented and listed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 import smrmf
+from smrmf import datasets, metrics, sharing
 
-ESTIMATORS = [name for name in smrmf.__all__ if name != "metrics"]
+ESTIMATORS = [name for name in smrmf.__all__ if inspect.isclass(getattr(smrmf, name))]
+FUNCTIONS = [name for name in smrmf.__all__ if inspect.isfunction(getattr(smrmf, name))]
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
@@ -23,7 +25,27 @@ def test_the_docstring_says_what_when_whence_and_how(name):
         assert f"\n{parameter} : " in doc, parameter
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_the_docstring_of_a_function_says_what_goes_in_and_out(name):
+    doc = inspect.getdoc(getattr(smrmf, name))
+    for part in ("Parameters\n---", "Returns\n---", "Examples\n---", ">>> "):
+        assert part in doc
+    for parameter in inspect.signature(getattr(smrmf, name)).parameters:
+        assert f"\n{parameter} : " in doc, parameter
+
+
+def test_a_public_name_is_an_estimator_a_function_or_a_module():
+    assert set(smrmf.__all__) == {*ESTIMATORS, *FUNCTIONS, "metrics"}
+
+
+@pytest.mark.parametrize("module", [datasets, metrics, sharing], ids=lambda module: module.__name__)
+def test_a_public_module_names_all_that_it_defines_and_promises(module):
+    defined = {name for name, found in vars(module).items() if inspect.isfunction(found)}
+    own = {name for name in defined if getattr(module, name).__module__.startswith(module.__name__)}
+    assert {name for name in own if not name.startswith("_")} <= set(module.__all__) <= set(dir(module))
+
+
+@pytest.mark.parametrize("name", [*ESTIMATORS, *FUNCTIONS])
 def test_the_readme_lists_it(name):
     assert f"`{name}`" in (Path(__file__).parent.parent / "README.md").read_text()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import os
 import subprocess
@@ -11,10 +12,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from moons_plan import COMMAND, GOOD, PLAN, carry_out
+from rich.console import Console
 
 from smrmf.datasets import list_datasets
-from smrmf_reproduce.command import present
+from smrmf_reproduce.command import Request, check_data_sets, not_loadable, reproduce
+from smrmf_reproduce.run.measure import failed
 from smrmf_reproduce.run.plan import Plan, PlanError
+from smrmf_reproduce.run.session import Session
+from smrmf_reproduce.run.store import Store
 
 OWN_METHOD = Path(__file__).parents[1] / "docs" / "own_method.toml"
 # Tells at the end how often this process opened each file to read it, and how often plans were expanded; the
@@ -72,7 +77,8 @@ def test_a_set_runs_when_its_file_is_present_and_is_left_out_when_not(tmp_path):
     X = rng.random((1545, 10_935), dtype=np.float32)
     np.savez(tmp_path / "ova-colon.npz", X=X, y=np.arange(len(X)) % 2)
     runs = Plan.read().select(data=["ova-colon", "gordon", "2d-moons"])  # gordon has no download
-    kept, absent = present(runs, list_datasets(tmp_path), str(tmp_path))
+    absent = not_loadable(runs, str(tmp_path))
+    kept = Session.open(runs, Store(tmp_path)).without(absent).runs
     assert {run.data for run in kept} == {"ova-colon", "2d-moons"}
     assert list(absent) == ["gordon"]
     assert "gordon" in absent["gordon"]
@@ -83,7 +89,36 @@ def test_a_plan_with_a_set_that_does_not_exist_is_refused(plan, tmp_path):
     other = tmp_path / "plan.toml"
     other.write_text(plan.read_text().replace('data = ["2d-moons"]', 'data = ["iris"]'))
     with pytest.raises(PlanError, match=r"'iris'.*sonar"):
-        present(Plan.read(other).runs, list_datasets(), None)
+        check_data_sets(Plan.read(other).runs, list_datasets())
+
+
+@pytest.mark.parametrize("page_only", [True, False])
+def test_a_set_is_loaded_only_while_there_is_something_to_do_on_it(plan, tmp_path, monkeypatch, page_only):
+    home, output, other = tmp_path / "home", tmp_path / "out", tmp_path / "plan.toml"
+    home.mkdir()
+    monkeypatch.setenv("SMRMF_CACHE", str(home))
+    other.write_text(plan.read_text().replace('data = ["2d-moons"]', 'data = ["gordon"]'))  # has no download
+    runs, store = Plan.read(other).select(["KMeans"]), Store(output)
+    for run in runs:
+        store.save(failed(run, "") | {"status": "done", "error": None, "spent": 1.0, "accuracy": 0.5})
+
+    def said():
+        request = Request(methods=["KMeans"], output=output, data_home=str(home), plan=other)
+        text = io.StringIO()
+        assert reproduce(request, Console(file=text), page_only=page_only)
+        return text.getvalue(), (output / "index.html").read_text()
+
+    words, page = said()
+    assert "3 runs, 3 of them done before." in words
+    assert "3 of 3 runs have a record, 0 failed." in words
+    assert "left out" not in (words + page).lower()
+    (store.results / f"{runs[0].key}.json").unlink()
+    words, page = said()
+    assert "Left out: gordon is not in" in words
+    assert "0 runs, 0 of them done before." in words
+    assert "gordon could not be loaded and was left out." in page
+    left = Session.open(runs, store).without(["gordon"])
+    assert (left.runs, left.known) == ([], {})  # or its records would count as done
 
 
 def test_the_list_shows_what_is_done(plan, tmp_path):

@@ -13,45 +13,17 @@ import moons_plan
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from smrmf import datasets
+from smrmf.metrics import kernel_neighborhoods
 from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
 from smrmf_reproduce.run.measure import Worker, failed, load_points
-from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
+from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import Plan
 
 FOLDER = Path(os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data")
 RUNS = Plan(tomllib.loads(moons_plan.PLAN)).select(["RMNMF"])
 DENSE = [name for name in TWELVE_SETS if name != "20-news"]
-
-
-@pytest.mark.parametrize("bandwidth", ["distance", "squared-distance"])
-def test_kernel_neighborhoods_are_those_of_the_definition(bandwidth):
-    rng = np.random.default_rng(0)
-    X, y = rng.random((40, 3)), rng.integers(0, 2, 40)
-    d, k = cdist(X, X), 6
-    width = np.sort(d, axis=1)[:, k] ** (1 if bandwidth == "distance" else 2)
-    K = np.exp(-(d**2) / (2 * width[:, None] ** 2))
-    K = (K + K.T) / 2
-    np.fill_diagonal(K, -1)
-    nearest = np.argsort(-K, axis=1)[:, :k]
-    mismatch = np.array([np.mean(y[row] != y[i]) for i, row in enumerate(nearest)])
-    similar = np.array([K[i, row].mean() for i, row in enumerate(nearest)])
-    found = kernel_neighborhoods(X, y, bandwidth)
-    bad = mismatch > 0.5
-    assert found["bad_nn"] == pytest.approx(mismatch.mean())
-    assert found["bad_nbh"] == pytest.approx(bad.mean())
-    assert found["sim_good"] == pytest.approx(similar[~bad].mean())
-    assert found["sim_bad"] == pytest.approx(similar[bad].mean())
-
-
-def test_half_a_neighborhood_is_not_yet_bad_and_none_is_reported_as_none():
-    X = np.array([[0.0], [1.0], [2.1], [3.3], [4.6]])  # k = 2
-    found = kernel_neighborhoods(X, np.array([0, 0, 1, 1, 1]), "distance")
-    assert found["bad_nbh"] == 0
-    assert found["sim_bad"] is None
-    assert kernel_neighborhoods(X, np.arange(5), "distance")["sim_good"] is None
 
 
 @pytest.mark.parametrize("form", [np.asarray, sp.csr_array])

@@ -9,20 +9,35 @@ from pathlib import Path
 
 import pytest
 
+import smrmf
 import smrmf_reproduce
+from smrmf import datasets, metrics, sharing
 from smrmf_reproduce.run.plan import Plan
 
 FOLDER = Path(smrmf_reproduce.__file__).parent
 FILES = sorted(FOLDER.rglob("*.py"))
+# All that the reproduction may know of the library, by dotted name.
+MODULES = {module.__name__: module for module in (smrmf, datasets, metrics, sharing)}
+PUBLIC = {*MODULES, *(f"{name}.{public}" for name, module in MODULES.items() for public in module.__all__)}
 
 
 def imported(tree):
-    """Yield the dotted name of everything that a file imports."""
+    """Yield everything that a file imports: under which name, and its dotted one."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (name.name for name in node.names)
+            yield from ((alias.asname or alias.name, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield from (f"{node.module}.{name.name}" for name in node.names)
+            yield from ((alias.asname or alias.name, f"{node.module}.{alias.name}") for alias in node.names)
+
+
+def taken(tree):
+    """Yield the dotted name of everything that a file takes out of an imported module of the library."""
+    names = dict(imported(tree))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            module = names.get(node.value.id)
+            if module in MODULES:
+                yield f"{module}.{node.attr}"
 
 
 def layer(name):
@@ -33,11 +48,17 @@ def layer(name):
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_it_imports_public_names_and_only_from_below(path):
     own = ".".join(("smrmf_reproduce", *path.relative_to(FOLDER).with_suffix("").parts))
-    for name in imported(ast.parse(path.read_text())):
+    for _, name in imported(ast.parse(path.read_text())):
         assert not any(part.startswith("_") and part != "__future__" for part in name.split(".")), name
         assert not name.startswith("joblib.externals")
+        assert name.split(".")[0] != "smrmf" or name in PUBLIC, name
         if name.startswith("smrmf_reproduce.") and "__init__" not in own:
             assert layer(name) <= layer(own), f"{own} imports {name}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))
+def test_what_it_takes_out_of_a_module_is_public_too(path):
+    assert [name for name in taken(ast.parse(path.read_text())) if name not in PUBLIC] == []
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 
 import pytest
 from numpy.testing import assert_array_equal
 
 from smrmf import datasets
-from smrmf_reproduce.command import Request, requested_runs
+from smrmf_reproduce.command import Request, check_measurements, requested_runs
 from smrmf_reproduce.report.paper import REAL_SETS
 from smrmf_reproduce.run.methods import build, filled_start, find_estimator
 from smrmf_reproduce.run.plan import MAIN, Plan, PlanError
@@ -242,6 +243,23 @@ def test_what_is_recorded_stands_in_the_plan():
     }
     (measured,) = (run for run in runs_of(data="sonar") if run.is_measurement)
     assert measured.record == set()
+
+
+def test_what_a_measurement_is_told_stands_in_the_plan(tmp_path):
+    measured = [run for run in RUNS if run.is_measurement]
+    told = {run.data: run.arguments["bandwidth"] for run in measured}
+    simulated, real = ["2d-moons", "10d-moons"], PLAN.names(["real", "own"])
+    assert told == dict.fromkeys(simulated, "distance") | dict.fromkeys(real, "squared-distance")
+    path = tmp_path / "plan.toml"
+    table = "[measurements.neighborhoods]\nmeasure = 'neighborhoods'\n"
+    path.write_text(f"extends = 'smrmf'\n{table}bandwidth = {{ distance = ['real'] }}\n")
+    changed = Plan.read(path).select(["neighborhoods"])
+    assert {run.data for run in changed if run.arguments} == {*PLAN.names(["real"])}
+    check_measurements(measured)
+    with pytest.raises(PlanError, match=r"'neighborhoods' that 2d-moons cannot have: .*'bandwidth'"):
+        check_measurements(changed)
+    with pytest.raises(PlanError, match="'neighborhoods' that 2d-moons cannot have: 'size'"):
+        check_measurements([replace(measured[0], estimator="size")])
 
 
 def test_a_role_names_its_methods_and_the_order_of_the_plan_is_that_of_the_columns():

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits, make_blobs, make_circles
 from sklearn.decomposition._nmf import _initialize_nmf
 from sklearn.metrics import adjusted_rand_score
 
-from smrmf import RMNMF
+from smrmf import RMNMF, nndsvd
 from smrmf._parallel import SERIAL
 from smrmf._validation import Sizes
 from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
@@ -25,7 +25,6 @@ from smrmf.factorization._start import (
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.labels import _smoothest, indicator, relabel_by_size
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.kernels.nonnegative_svd import nndsvd
 
 
 def spectral(X, c, k=10):
@@ -99,6 +98,29 @@ def test_nndsvd_is_that_of_scikit_learn():
     X = load_digits().data[:300]
     W, _ = _initialize_nmf(X, 6, init="nndsvd", random_state=0)
     np.testing.assert_allclose(nndsvd(X, 6), W, atol=1e-3)
+
+
+def test_the_public_start_is_that_of_a_fit():
+    X = load_digits().data[:100]
+    named, given = (RMNMF(4, init=init, max_iter=5, tol=0.0).fit(X) for init in ("nndsvd", nndsvd(X, 4)))
+    np.testing.assert_array_equal(named.embedding_, given.embedding_)
+    assert nndsvd(X.astype(np.float32), 4).dtype == np.float32
+    np.testing.assert_array_equal(nndsvd(X.astype(int).tolist(), 4), nndsvd(X, 4))
+
+
+@pytest.mark.parametrize(
+    ("X", "n_clusters", "says"),
+    [
+        (-np.eye(3), 2, r"passed to nndsvd: the smallest is -1\b"),
+        (np.eye(3), 4, r"n_clusters=4 .* at most min\(n_samples, n_features\)=3"),
+        (np.eye(3), 0, r"n_clusters=0 must be at least 1"),
+        (np.full((3, 3), np.nan), 2, "X contains NaN"),
+    ],
+)
+def test_nndsvd_refuses_in_one_sentence(X, n_clusters, says):
+    with pytest.raises(ValueError, match=says) as refusal:
+        nndsvd(X, n_clusters)
+    assert "\n" not in str(refusal.value)
 
 
 def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():

@@ -1,4 +1,4 @@
-"""The public names, each imported on first use: one line here makes an estimator public."""
+"""The public names, each imported on first use: one line here makes a name public."""
 
 from . import metrics as metrics
 from .factorization.amrmf import AMRMF as AMRMF
@@ -10,6 +10,7 @@ from .factorization.nmf import NMFClustering as NMFClustering
 from .factorization.rmnmf import RMNMF as RMNMF
 from .factorization.selective_rmnmf import SelectiveRMNMF as SelectiveRMNMF
 from .factorization.smrmf import SMRMF as SMRMF
+from .kernels.nonnegative_svd import nndsvd as nndsvd
 from .selection.ds3 import DS3 as DS3
 from .selection.esc import ESC as ESC
 from .selection.ipm import IPM as IPM

@@ -19,6 +19,8 @@ import joblib
 
 from smrmf._parallel import Pool
 
+__all__ = ["SharedWork", "remember", "shared_work"]
+
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -17,13 +18,13 @@ from smrmf_reproduce.report.paper import Paper
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.run.environment import machine, versions
-from smrmf_reproduce.run.measure import SIMULATED, load_points
+from smrmf_reproduce.run.measure import MEASUREMENTS, SIMULATED, load_points
 from smrmf_reproduce.run.methods import find_estimator
 from smrmf_reproduce.run.plan import Plan, PlanError, Run
 from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
 from smrmf_reproduce.run.runner import execute
 from smrmf_reproduce.run.session import Session
-from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds
+from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds, count_failed
 
 
 @dataclass(frozen=True)
@@ -61,22 +62,25 @@ def requested_runs(plan: Plan, request: Request) -> list[Run]:
     return plan.select(request.methods, request.data)
 
 
-def present(
-    runs: Sequence[Run], catalogue: Sequence[DatasetInfo], data_home: str | None
-) -> tuple[list[Run], dict[str, str]]:
-    """Return the runs whose data can be loaded, and for every other data set a sentence that says why."""
-    known = [info.name for info in catalogue]
+def check_data_sets(runs: Sequence[Run], catalogue: Sequence[DatasetInfo]) -> None:
+    """Refuse a plan with a data set that does not exist."""
+    known = [*SIMULATED, *(info.name for info in catalogue)]
+    for name in dict.fromkeys(run.data for run in runs):
+        if name not in known:
+            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join(known)}.")
+
+
+def not_loadable(runs: Sequence[Run], data_home: str | None) -> dict[str, str]:
+    """Return, for every data set of these runs that cannot be loaded, a sentence that says why."""
     absent: dict[str, str] = {}
     for name in dict.fromkeys(run.data for run in runs if run.data not in SIMULATED):
-        if name not in known:
-            raise PlanError(f"The plan has a data set {name!r}; there are {', '.join([*SIMULATED, *known])}.")
         try:
             # Once, before there are workers: they would download the same file at the same time, and a set
             # that is not there would fail in every run instead of being left out.
             load_points(name, data_home)
         except DatasetError as error:
             absent[name] = str(error)
-    return [run for run in runs if run.data not in absent], absent
+    return absent
 
 
 def reproduce(request: Request, console: Console, *, page_only: bool = False) -> bool:
@@ -88,19 +92,24 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     check_claims(paper)
     wanted = requested_runs(plan, request)
     check_estimators(wanted)
-    # Raises for a data folder that does not exist; ``present`` would only leave out all its sets.
+    check_measurements(wanted)
+    # Raises for a data folder that does not exist; ``not_loadable`` would only leave out all its sets.
     catalogue = list_datasets(request.data_home)
-    runs, absent = present(wanted, catalogue, request.data_home)
-    session = Session.open(runs, Store(request.output))
+    check_data_sets(wanted, catalogue)
+    session = Session.open(wanted, Store(request.output))
+    # A set without anything to do is not loaded: its records are all that the page needs of it.
+    absent = not_loadable(session.pending(), request.data_home)
+    session = session.without(absent)
     for sentence in absent.values():
         console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
-    todo = len(session.pending())
-    console.print(f"{len(runs)} runs, {len(runs) - todo} of them done before.", highlight=False)
+    runs = session.runs
+    n_done = len(runs) - len(session.pending())
+    console.print(f"{len(runs)} runs, {n_done} of them done before.", highlight=False)
     if not page_only:
         carry_out(session, {info.name: info.n or info.raw_n for info in catalogue}, request, console)
     records = session.records()
     page = write_page(records, paper, plan, runs, absent, request)
-    failed = sum(record["status"] != DONE for record in records)
+    failed = count_failed(records)
     said = f"{len(records)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
     console.print(said, soft_wrap=True, markup=False, highlight=False)
     return failed == 0
@@ -116,6 +125,18 @@ def check_estimators(runs: Sequence[Run]) -> None:
     """Refuse a plan whose methods of other packages cannot be imported."""
     for name in dict.fromkeys(run.estimator for run in runs if ":" in run.estimator):
         find_estimator(name)
+
+
+def check_measurements(runs: Sequence[Run]) -> None:
+    """Refuse a plan with a measurement that does not exist, or lacks an argument on a data set."""
+    for run in runs:
+        try:
+            if run.is_measurement:
+                inspect.signature(MEASUREMENTS[run.estimator]).bind(None, None, **run.arguments)
+        except (KeyError, TypeError) as error:
+            raise PlanError(
+                f"The plan has a measurement {run.method!r} that {run.data} cannot have: {error}."
+            ) from error
 
 
 def carry_out(session: Session, n_points: dict[str, int], request: Request, console: Console) -> None:
@@ -158,7 +179,7 @@ def write_page(
         total_seconds=busy_seconds(records),
         started=min((record["started"] for record in records), default=None),
         n_runs=len(records),
-        n_failed=sum(record["status"] != DONE for record in records),
+        n_failed=count_failed(records),
         notes=page_notes(request, plan, records, absent),
         exceptions=plan.exceptions(runs),
     )

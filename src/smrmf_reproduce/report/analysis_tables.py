@@ -6,9 +6,11 @@ from collections.abc import Collection, Sequence
 from statistics import fmean
 from typing import Any
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Record, Results, Score
+from smrmf_reproduce.report.paper import REAL_SETS, shown_name
+from smrmf_reproduce.report.results import Results, Score
 from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row, insert_average
+from smrmf_reproduce.run.plan import MAIN
+from smrmf_reproduce.run.store import DONE, Record
 
 NEIGHBORS = (5, 10, 15, "sqrt")
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -36,12 +38,12 @@ def _readings(results: Results, name: str, measure: str, title: str) -> Table:
         insert_average(rows, "average", means)
     inside = [cell for row in rows if row.kind == "data" for cell in row.cells if cell.paper is not None]
     hits = sum(_inside(cell) for cell in inside)
-    others = [reading for reading in results.readings() if reading != "main"]
+    others = [reading for reading in results.readings() if reading != MAIN]
     note = (
         "All on a short grid, the manifold weights alone, so that every reading has the same chances: the "
         "published reading with, in brackets, the lowest and highest best value over "
         f"{count(len(others) + 1, 'reading')} of what the paper leaves open (published one included): "
-        f"{'; '.join(['main', *others])}. The paper's value lies inside the range in {hits} of "
+        f"{'; '.join([MAIN, *others])}. The paper's value lies inside the range in {hits} of "
         f"{count(len(inside), 'cell')}. Where a range is wide, no single cell can be called reproduced."
     )
     return Table(f"readings_{name}", f"Spread over readings, {title}", note, tuple(methods), tuple(rows))
@@ -61,7 +63,7 @@ def choice_of_reading_table(results: Results) -> Table:
         rows.append(_with_mean(f"{ALL}, {reading}", together))
         if (mean := mean_of_all(together)) is not None:
             means[reading] = mean
-    columns = (*(PAPER_NAMES.get(data, data) for data in sets), "mean")
+    columns = (*(shown_name(data) for data in sets), "mean")
     papers = "; ".join(f"{method} {_printed_mean(results, sets, method)}" for method in methods)
     # Only readings whose runs are complete compete, as mean_of_all gives None for the others.
     highest = max(means, key=lambda reading: means[reading]) if means else "not known yet"
@@ -112,7 +114,7 @@ def by_reading(results: Results, data: str, method: str, measure: str) -> dict[s
 def _reading_cell(results: Results, name: str, measure: str, data: str, method: str) -> Cell:
     scores = by_reading(results, data, method, measure)
     values = [score.value for score in scores.values() if score.value is not None]
-    main = scores.get("main", Score())
+    main = scores.get(MAIN, Score())
     failed = sum(score.n_failed for score in scores.values())
     note = f"{failed} of {sum(s.n_runs for s in scores.values())} runs failed" if failed else ""
     return Cell(
@@ -149,11 +151,11 @@ def readings_mean(
         for reading, value in found.items():
             values.setdefault(reading, []).append(value)
     means = {reading: fmean(column) for reading, column in values.items()}
-    if "main" not in means:
+    if MAIN not in means:
         return Cell(note="no common set")
     # One reading for all sets: this range is at most as wide as the mean of the ranges of single sets.
     low, high = min(means.values()), max(means.values())
-    return Cell(means["main"], fmean(papers), low=low, high=high, note=count(len(papers), "set"))
+    return Cell(means[MAIN], fmean(papers), low=low, high=high, note=count(len(papers), "set"))
 
 
 def sensitivity_k_table(results: Results) -> Table:
@@ -204,7 +206,7 @@ def _tabulate_sensitivity(
 def _at(runs: list[Record], name: str, value: Any) -> Cell:
     here = [run for run in runs if run["params"].get(name) == value]
     # Nothing is chosen here: at a fixed setting all seeds are averaged.
-    done = [run["accuracy"] for run in here if run["status"] == "done"]
+    done = [run["accuracy"] for run in here if run["status"] == DONE]
     failed = len(here) - len(done)
     note = f"{failed} of {len(here)} runs failed" if failed else ("" if here else "missing")
     return Cell(fmean(done) if done else None, note=note)

@@ -14,7 +14,7 @@ from smrmf_reproduce.report import analysis_claims as analysis
 from smrmf_reproduce.report import score_claims as scores
 from smrmf_reproduce.report import targets
 from smrmf_reproduce.report.paper import Paper
-from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.table import Tables
 from smrmf_reproduce.report.verdicts import Claim, Judgement
 from smrmf_reproduce.run.plan import PlanError
 
@@ -33,9 +33,7 @@ JUDGES: dict[str, Callable[..., Judgement]] = {
 }
 
 
-def judge_claims(
-    claims: Sequence[Mapping[str, Any]], tables: Mapping[str, Table], paper: Paper
-) -> tuple[Claim, ...]:
+def judge_claims(claims: Sequence[Mapping[str, Any]], tables: Tables, paper: Paper) -> tuple[Claim, ...]:
     """Return every claim with its verdict on the runs behind ``tables``."""
     return tuple(
         Claim(claim["name"], claim["statement"], *JUDGES[claim["judge"]](tables, paper, **_arguments(claim)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, panels
-from smrmf_reproduce.report.paper import PAPER_NAMES
+from smrmf_reproduce.report.paper import shown_name
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Table, TableRow
+from smrmf_reproduce.report.table import Table, TableRow, Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,13 +15,13 @@ if TYPE_CHECKING:
 N_POINTS = 150
 
 
-def convergence(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def convergence(results: Results, tables: Tables) -> Figure | None:
     """Draw the objective of the main method's best run on every set, iterations on a log scale."""
     curves = {}
     for data in results.data_sets("comparison"):
         run = results.best("comparison", data, results.paper.main).run
         if run is not None and run.get("history"):
-            curves[PAPER_NAMES.get(data, data)] = [float(value) for value in run["history"]]
+            curves[shown_name(data)] = [float(value) for value in run["history"]]
     if not curves:
         return None
     figure, grid = panels(len(curves), 5, 1.6)
@@ -52,12 +51,12 @@ def _spaced(n: int) -> list[int]:
     return sorted({round(n ** (i / (N_POINTS - 1))) for i in range(N_POINTS)})
 
 
-def sensitivity_k(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def sensitivity_k(results: Results, tables: Tables) -> Figure | None:
     """Draw the main method's accuracy against the number of neighbours, a panel for each set."""
     return _draw_sensitivity(tables["sensitivity_k"], ["5", "10", "15", "√n"], "neighbours k")
 
 
-def sensitivity_exemplars(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def sensitivity_exemplars(results: Results, tables: Tables) -> Figure | None:
     """Draw the main method's accuracy against the share of exemplars, a panel for each set."""
     labels = [column.removesuffix("%") for column in tables["sensitivity_exemplars"].columns]
     return _draw_sensitivity(tables["sensitivity_exemplars"], labels, "exemplars (% of the points)")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Record, Results
+from smrmf_reproduce.report.paper import REAL_SETS, shown_name
+from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import format_params
+from smrmf_reproduce.run.store import DONE, Record
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def failed_runs(results: Results) -> list[Failure]:
     for (data, method), runs in cells.items():
         causes: dict[str, list[Record]] = defaultdict(list)
         for run in runs:
-            if run["status"] != "done":
+            if run["status"] != DONE:
                 causes[_cause(run)].append(run)
         # n_runs is of the whole cell, so that a reader sees which share of a grid is lost.
         failures += [_failure(data, method, error, group, len(runs)) for error, group in causes.items()]
@@ -66,7 +67,7 @@ def _failure(data: str, method: str, error: str, runs: list[Record], n_runs: int
     experiments = sorted({name for run in runs for name in run["experiments"]})
     example = format_params(dict(runs[0]["params"])) or "one setting"
     return Failure(
-        PAPER_NAMES.get(data, data),
+        shown_name(data),
         method,
         ", ".join(experiments),
         len(runs),

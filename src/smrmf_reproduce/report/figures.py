@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,12 +11,12 @@ from smrmf_reproduce.report import moons_figures as moons
 from smrmf_reproduce.report import overview_figures as overview
 from smrmf_reproduce.report.drawing import house_style, save
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.table import Tables
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Builder = Callable[[Results, Mapping[str, Table]], "Figure | None"]
+Builder = Callable[[Results, Tables], "Figure | None"]
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ FIGURES: dict[str, tuple[Builder, str]] = {
 }
 
 
-def draw_figures(results: Results, tables: Mapping[str, Table]) -> dict[str, Picture]:
+def draw_figures(results: Results, tables: Tables) -> dict[str, Picture]:
     """Return the figures for which there are runs, by name."""
     pictures = {}
     for name, (build, caption) in FIGURES.items():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,8 +10,9 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from smrmf_reproduce.report.drawing import BLUE, ORANGE, new_figure
 from smrmf_reproduce.report.paper import MOONS
-from smrmf_reproduce.report.results import Record, Results
-from smrmf_reproduce.report.table import Table
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import Tables
+from smrmf_reproduce.run.store import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,7 +23,7 @@ COLORS = (BLUE, ORANGE)
 CLASSES = ((0.02, 0.1, 0.3, 0.10), (0.1, 0.3, 0.5, 0.22), (0.3, 0.6, 0.8, 0.4), (0.6, 1.01, 1.2, 0.65))
 
 
-def manifold(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def manifold(results: Results, tables: Tables) -> Figure | None:
     """Draw the graphs on 2DMoons, baseline beside main method: classes, edges by weight, exemplars."""
     pair = (results.paper.baseline, results.paper.main)
     runs = {method: _best(results, "2d-moons", method) for method in pair}
@@ -46,7 +46,7 @@ def manifold(results: Results, tables: Mapping[str, Table]) -> Figure | None:
     return figure
 
 
-def clusterings(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def clusterings(results: Results, tables: Tables) -> Figure | None:
     """Draw the clusters both methods find on both moons sets."""
     pair = (results.paper.baseline, results.paper.main)
     runs = {(d, m): _best(results, d, m) for d in MOONS for m in pair}

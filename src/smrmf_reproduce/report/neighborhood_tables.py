@@ -7,6 +7,7 @@ from typing import Any
 from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, REAL_SETS
 from smrmf_reproduce.report.results import Results, Score
 from smrmf_reproduce.report.table import Cell, Table, TableRow, data_row
+from smrmf_reproduce.run.store import DONE
 
 BEFORE = ("bad_nn", "bad_nbh", "sim_good", "sim_bad")
 PRINTED = (*(f"before {quantity}" for quantity in BEFORE), "after bad_nn", "after bad_nbh")
@@ -48,10 +49,7 @@ def violation_table(results: Results) -> Table:
         f"after: {HEADINGS[q]}" for q in BEFORE[:2]
     )
     # The paper's fifteen rows in any case, run or not; then sets of our own.
-    rows = [_violation_row(results, data) for data in PAPER_NAMES]
-    rows += [
-        _violation_row(results, data) for data in results.data_sets("violation") if data not in PAPER_NAMES
-    ]
+    rows = [_violation_row(results, data) for data in results.shown_sets("violation", PAPER_NAMES)]
     note = (
         "Fractions, although the paper heads them with %. Before: each point and its k = ⌊√n⌋ neighbours of "
         "largest symmetrised kernel value; a neighbourhood is bad when strictly more than half of it has "
@@ -69,7 +67,7 @@ def _violation_row(results: Results, data: str) -> TableRow:
     # One measurement per set: it is deterministic and depends on no method.
     before = next((run for name in measured_by for run in results.runs("violation", data, name)), None)
     measured = (before or {}).get("neighborhoods") or {}
-    failed = "failed" if before is not None and before["status"] != "done" else ""
+    failed = "failed" if before is not None and before["status"] != DONE else ""
     printed = {q: results.paper.value("violation", data, q) for q in PRINTED}
     # No similarity where no neighbourhood is good, or none bad: the paper's N/A, and None here.
     cells = [Cell(measured.get(q), printed[f"before {q}"], note=failed) for q in BEFORE]
@@ -95,8 +93,7 @@ def _neighborhoods(score: Score) -> dict[str, Any]:
 def label_mismatch_table(results: Results) -> Table:
     """Return label mismatch in selected and other neighbourhoods of the main method's best run."""
     rows = []
-    own = [data for data in results.data_sets("comparison") if data not in REAL_SETS]
-    for data in (*REAL_SETS, *own):
+    for data in results.shown_sets("comparison", REAL_SETS):
         score = selected_run(results, data)
         found = _neighborhoods(score)
         # One definition beside two figures of the paper that differ on 11 of 13 sets (paper note 63).

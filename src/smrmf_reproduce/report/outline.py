@@ -11,12 +11,11 @@ from smrmf_reproduce.report.failures import Failure, Missing, failed_runs, missi
 from smrmf_reproduce.report.figures import Picture, draw_figures
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Table, count, mean_cell
+from smrmf_reproduce.report.table import NEAR, Table, Tables, count, exceeds, mean_cell
 from smrmf_reproduce.report.tables import build_tables
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
+from smrmf_reproduce.run.store import count_failed
 
-# The largest difference that the page calls near; the first of STEPS in page.py and the band of the scatter.
-NEAR = 0.03
 # Wide and of second interest: on the page behind a line to open.
 FOLDED = ("best_settings", "readings_nmi", "choice_of_reading", "no_labels_sets")
 
@@ -42,7 +41,7 @@ class Report:
     sections: tuple[Section, ...]
     failures: tuple[Failure, ...]
     missing: tuple[Missing, ...]
-    tables: Mapping[str, Table]
+    tables: Tables
     pictures: Mapping[str, Picture]
 
 
@@ -112,12 +111,12 @@ def compose(results: Results, provenance: Provenance) -> Report:
 
 def summarize(
     results: Results,
-    tables: Mapping[str, Table],
+    tables: Tables,
     targets: Sequence[Claim],
     claims: Sequence[Claim],
 ) -> tuple[str, ...]:
     """Return a few lines in plain words: what ran, how close, which targets, which claims."""
-    n_failed = sum(run["status"] != "done" for run in results.records)
+    n_failed = count_failed(results.records)
     sets = sorted({run["data"] for run in results.records})
     methods = results.methods("comparison")
     n_runs = len(results.records)
@@ -147,9 +146,8 @@ def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
     ]
     if not gaps:
         return f"{label}: no cell to compare with the paper yet."
-    # As shown: 0.034 is printed +0.03 and counts as such.
-    above = sum(round(gap, 2) > NEAR + 1e-9 for gap in gaps)
-    below = sum(round(gap, 2) < -NEAR - 1e-9 for gap in gaps)
+    above = sum(exceeds(gap, NEAR) for gap in gaps)
+    below = sum(exceeds(-gap, NEAR) for gap in gaps)
     higher = sum(gap >= 0 for gap in gaps)
     line = (
         f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING
 
 from smrmf_reproduce.report.analysis_tables import readings_mean
 from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, new_figure, panels
-from smrmf_reproduce.report.paper import PAPER_NAMES
+from smrmf_reproduce.report.paper import shown_name
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.score_tables import common_rows
-from smrmf_reproduce.report.table import Table, TableRow, count
+from smrmf_reproduce.report.table import NEAR, Table, TableRow, Tables, count
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 RANGE = "#C5DFEE"
 
 
-def draw_mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def draw_mean_accuracy(results: Results, tables: Tables) -> Figure | None:
     """Draw each method's mean ACC: the paper's and ours; beside it the range over readings, on their sets."""
     table = tables["acc"]
     # The same sets for all methods: means over different sets cannot stand in one order (paper note 59).
@@ -30,17 +29,17 @@ def draw_mean_accuracy(results: Results, tables: Mapping[str, Table]) -> Figure 
     # Without the paper's figure there is nothing to draw a method of one's own beside.
     drawn = [all(row.cells[i].difference is not None for row in rows) for i in range(len(table.columns))]
     methods = [method for method, both in zip(table.columns, drawn, strict=True) if both]
-    found = {PAPER_NAMES.get(data, data) for data in results.other_readings()[0]}
+    found = {shown_name(data) for data in results.other_readings()[0]}
     again = [row for row in rows if row.name in found]
     figure = new_figure(1.2 + 0.25 * len(methods))
-    panels = figure.subplots(1, 2 if again else 1, sharey=True, squeeze=False)[0]
-    _draw_means(panels[0], table, methods, rows)
-    panels[0].set_yticks(range(len(methods)), list(reversed(methods)))
-    panels[0].set_xlabel(f"mean ACC over {count(len(rows), 'common set')} (fraction of points)")
+    sides = figure.subplots(1, 2 if again else 1, sharey=True, squeeze=False)[0]
+    _draw_means(sides[0], table, methods, rows)
+    sides[0].set_yticks(range(len(methods)), list(reversed(methods)))
+    sides[0].set_xlabel(f"mean ACC over {count(len(rows), 'common set')} (fraction of points)")
     if again:
-        _draw_ranges(panels[1], results, methods, {row.name for row in again})
-        panels[1].set_xlabel(f"the same over {count(len(again), 'set')}, on the short grid of the readings")
-        panels[1].tick_params(left=False)
+        _draw_ranges(sides[1], results, methods, {row.name for row in again})
+        sides[1].set_xlabel(f"the same over {count(len(again), 'set')}, on the short grid of the readings")
+        sides[1].tick_params(left=False)
     _legend(figure, bool(again))
     return figure
 
@@ -62,7 +61,7 @@ def _draw_pair(axes: Axes, height: float, ours: float, paper: float) -> None:
 
 def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[str]) -> None:
     """Draw the lowest to the highest mean any reading gives, ours and the paper's, where all are there."""
-    sets = {data for data in results.other_readings()[0] if PAPER_NAMES.get(data) in names}
+    sets = {data for data in results.other_readings()[0] if shown_name(data) in names}
     for height, method in enumerate(reversed(methods)):
         if method not in results.other_readings()[1]:
             continue
@@ -89,7 +88,7 @@ def _legend(figure: Figure, with_range: bool) -> None:
     figure.legend(handles=marks, loc="outside upper left", ncols=3)
 
 
-def accuracy_scatter(results: Results, tables: Mapping[str, Table]) -> Figure | None:
+def accuracy_scatter(results: Results, tables: Tables) -> Figure | None:
     """Draw our ACC against the paper's, a panel for each method, a point for each data set."""
     table = tables["acc"]
     pairs = {
@@ -105,8 +104,7 @@ def accuracy_scatter(results: Results, tables: Mapping[str, Table]) -> Figure | 
         return None
     figure, grid = panels(len(pairs), 5, 1.95)
     for axes, (method, points) in zip(grid, pairs.items(), strict=True):
-        # The band of NEAR around equality.
-        axes.fill_between([0, 1], [-0.03, 0.97], [0.03, 1.03], color="#DFDFDF", lw=0)
+        axes.fill_between([0, 1], [-NEAR, 1 - NEAR], [NEAR, 1 + NEAR], color="#DFDFDF", lw=0)
         axes.plot([0, 1], [0, 1], color=GREY, lw=0.8)
         axes.plot(
             [p for p, _ in points], [o for _, o in points], "o", ms=5, color=BLUE, alpha=0.75, mec="white"

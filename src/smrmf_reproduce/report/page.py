@@ -12,12 +12,22 @@ from smrmf_reproduce.report.markdown import to_readme
 from smrmf_reproduce.report.outline import FOLDED, PROTOCOL, Report, compose
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Cell, Table, best_column, in_words, number, printed_number, to_csv
+from smrmf_reproduce.report.table import (
+    NEAR,
+    Cell,
+    Table,
+    best_column,
+    exceeds,
+    in_words,
+    number,
+    printed_number,
+    to_csv,
+)
 from smrmf_reproduce.report.tables import BUILDERS
 from smrmf_reproduce.run.store import write_atomically
 
-# A difference is coloured from these sizes on; the first is the page's "within".
-STEPS = (0.03, 0.08, 0.15)
+# A difference is coloured beyond these sizes.
+STEPS = (NEAR, 0.08, 0.15)
 
 
 def write_report(results: Results, provenance: Provenance, folder: str | os.PathLike[str]) -> Path:
@@ -89,8 +99,7 @@ def cell_classes(table: Table, cell: Cell) -> str:
     """Return the classes of a cell: how far it is from the paper, and whether it lost runs."""
     classes = ["lost"] if "failed" in cell.note or "to do" in cell.note or cell.note == "missing" else []
     if table.colored and cell.difference is not None:
-        # As shown: 0.034 is printed +0.03 and counts as such.
-        size = sum(abs(round(cell.difference, 2)) > step + 1e-9 for step in STEPS)
+        size = sum(exceeds(abs(cell.difference), step) for step in STEPS)
         if size:
             classes.append(f"{'above' if cell.difference > 0 else 'below'}{size}")
     return " ".join(classes)

@@ -33,6 +33,11 @@ TWELVE_SETS = tuple(name for name in REAL_SETS if name != "ova-colon")
 PAPER_NAMES = MOONS | REAL_SETS
 
 
+def shown_name(data: str) -> str:
+    """Return the name under which the paper prints a data set; a set that it does not have keeps its own."""
+    return PAPER_NAMES.get(data, data)
+
+
 @dataclass(frozen=True)
 class PrintedValue:
     """One printed cell: ``value`` is None where the paper prints a dash or N/A."""
@@ -107,7 +112,7 @@ class Paper:
 
     def cell(self, table: str, data: str, quantity: str) -> PrintedValue:
         """Return the cell, empty where the paper has none."""
-        return self.cells.get((table, PAPER_NAMES.get(data, data), quantity), PrintedValue(None, None))
+        return self.cells.get((table, shown_name(data), quantity), PrintedValue(None, None))
 
     def value(self, table: str, data: str, quantity: str) -> float | None:
         """Return the printed number, None where the paper has none."""
@@ -122,9 +127,9 @@ class Paper:
         return f" {self.remarks[place]}" if place in self.remarks else ""
 
 
-def printed_cells(paper: str = "smrmf") -> dict[tuple[str, str, str], PrintedValue]:
-    """Read the tables of a paper, one row per printed cell."""
-    with (PAPERS / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
+def printed_cells() -> dict[tuple[str, str, str], PrintedValue]:
+    """Read the tables of the paper, one row per printed cell."""
+    with (PAPERS / "smrmf_tables.csv").open(encoding="utf-8", newline="") as file:
         return {
             # As printed, errors included: an average that is off (paper note 60) is shown and not corrected.
             (row["table"], row["dataset"], row["quantity"]): PrintedValue(

@@ -11,9 +11,8 @@ from typing import Any
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
 from smrmf_reproduce.report.table import count
-from smrmf_reproduce.run.plan import Run
-
-Record = Mapping[str, Any]
+from smrmf_reproduce.run.plan import MAIN, Run
+from smrmf_reproduce.run.store import DONE, Record, count_failed
 
 
 @dataclass(frozen=True)
@@ -96,13 +95,17 @@ class Results:
             return "file not present" if data in self._absent else "not run"
         return "" if data in PAPER_NAMES else "not in the paper"
 
-    def runs(self, experiment: str, data: str, method: str, reading: str = "main") -> list[Record]:
+    def runs(self, experiment: str, data: str, method: str, reading: str = MAIN) -> list[Record]:
         """Return every run of one cell, failed ones too."""
         return self._cells.get((experiment, reading, data, method), [])
 
     def data_sets(self, experiment: str) -> list[str]:
         """Return the data sets an experiment touched, the paper's first and in its order."""
         return _ordered({key[2] for key in self._cells if key[0] == experiment}, list(PAPER_NAMES))
+
+    def shown_sets(self, experiment: str, always: Collection[str]) -> list[str]:
+        """Return the data sets that a table shows in any case, run or not, then the others with a run."""
+        return [*always, *(data for data in self.data_sets(experiment) if data not in always)]
 
     def methods(self, experiment: str) -> list[str]:
         """Return the methods an experiment touched, in the order of the plan."""
@@ -111,16 +114,16 @@ class Results:
     def readings(self, method: str | None = None, experiment: str = "readings") -> list[str]:
         """Return the readings measured, of one method or of any, the published one first."""
         found = {key[1] for key in self._cells if key[0] == experiment and method in (None, key[3])}
-        return _ordered(found | {"main"}, ["main"])
+        return _ordered(found | {MAIN}, [MAIN])
 
     def other_readings(self) -> tuple[list[str], list[str]]:
         """Return the data sets and the methods measured under a reading that is not the published one."""
-        keys = [key for key in self._cells if key[0] == "readings" and key[1] != "main"]
+        keys = [key for key in self._cells if key[0] == "readings" and key[1] != MAIN]
         sets = _ordered({key[2] for key in keys}, list(PAPER_NAMES))
         return sets, _ordered({key[3] for key in keys}, self.paper.order)
 
     def best(
-        self, experiment: str, data: str, method: str, measure: str = "accuracy", reading: str = "main"
+        self, experiment: str, data: str, method: str, measure: str = "accuracy", reading: str = MAIN
     ) -> Score:
         """Return the best mean over seeds among the grid points, chosen with the labels."""
         runs = self.runs(experiment, data, method, reading)
@@ -130,8 +133,8 @@ class Results:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
         runs = self.runs(experiment, data, method)
         done = tuple(finished(runs, measure))
-        score = Score(*_mean_std(done, measure), done, len(runs), _n_failed(runs))
-        return self._complete(score, experiment, "main", data, method)
+        score = Score(*_mean_std(done, measure), done, len(runs), count_failed(runs))
+        return self._complete(score, experiment, MAIN, data, method)
 
     def _complete(self, score: Score, *cell: str) -> Score:
         """Return the score if all planned runs of its cell are there, else one that says what is to do."""
@@ -153,19 +156,19 @@ def best_over_grid(runs: list[Record], measure: str) -> Score:
     for run in finished(runs, measure):
         points[point_key(run)].append(run)
     if not points:
-        return Score(n_runs=len(runs), n_failed=_n_failed(runs))
+        return Score(n_runs=len(runs), n_failed=count_failed(runs))
     seeds = max(len(group) for group in points.values())
     full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
     # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
     # exactly, so ties do not depend on the order of the seeds, and max keeps the first of equals.
     best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
     chosen = tuple(full[best])
-    return Score(*_mean_std(chosen, measure), chosen, len(runs), _n_failed(runs))
+    return Score(*_mean_std(chosen, measure), chosen, len(runs), count_failed(runs))
 
 
 def finished(runs: Iterable[Record], measure: str) -> list[Record]:
     """Return the runs that ended well and carry this measure."""
-    return [run for run in runs if run["status"] == "done" and run.get(measure) is not None]
+    return [run for run in runs if run["status"] == DONE and run.get(measure) is not None]
 
 
 def point_key(run: Record) -> str:
@@ -179,10 +182,6 @@ def _mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, flo
         return None, None
     # n - 1 in the divisor; a single run has no spread rather than a spread of zero.
     return fmean(values), stdev(values) if len(values) > 1 else None
-
-
-def _n_failed(runs: Iterable[Record]) -> int:
-    return sum(run["status"] != "done" for run in runs)
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

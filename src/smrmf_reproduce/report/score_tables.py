@@ -73,15 +73,10 @@ def _scores(results: Results, name: str, measure: str, title: str) -> Table:
 def _rows(
     results: Results, table: str, score: Callable[[str, str], Score], spread: bool
 ) -> tuple[TableRow, ...]:
-    rows = [_row(results, table, data, score, spread) for data in _in_order(results)]
+    rows = [_row(results, table, data, score, spread) for data in results.shown_sets("comparison", REAL_SETS)]
     data_rows = [row for row in rows if row.kind == "data"]
     apart = [row for row in rows if row.kind == "apart"]
     return (*data_rows, *_averages(results.paper, table, data_rows), *apart)
-
-
-def _in_order(results: Results) -> list[str]:
-    """Return every set of the paper, run or not, then our own."""
-    return [*REAL_SETS, *(data for data in results.data_sets("comparison") if data not in REAL_SETS)]
 
 
 def _row(

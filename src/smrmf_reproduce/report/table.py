@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS
+from smrmf_reproduce.report.paper import REAL_SETS, shown_name
 
 WORDS = (
     *("none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"),
     "twelve",
 )
 DASH = "\N{EN DASH}"
+# The largest difference that the page calls near.
+NEAR = 0.03
 
 CSV_COLUMNS = (
     *("table", "kind", "row", "column", "ours", "std", "paper", "paper_std", "difference"),
@@ -103,7 +105,7 @@ def data_row(
     data: str, cells: Iterable[Cell], note: str = "", counted: Collection[str] = tuple(REAL_SETS)
 ) -> TableRow:
     """Return the row of a data set, apart from the others if averages do not count it."""
-    return TableRow(PAPER_NAMES.get(data, data), tuple(cells), "data" if data in counted else "apart", note)
+    return TableRow(shown_name(data), tuple(cells), "data" if data in counted else "apart", note)
 
 
 def insert_average(rows: list[TableRow], name: str, cells: tuple[Cell, ...]) -> None:
@@ -130,6 +132,11 @@ def count(number: int, noun: str) -> str:
 def in_words(number: int) -> str:
     """Return a small number as a word, a larger one in digits."""
     return WORDS[number] if 0 <= number < len(WORDS) else str(number)
+
+
+def exceeds(difference: float, size: float) -> bool:
+    """Tell whether a difference, as shown, is larger than a size: 0.034 is printed +0.03 and counts so."""
+    return round(difference, 2) > size + 1e-9
 
 
 def to_csv(table: Table) -> str:

@@ -15,17 +15,19 @@ import scipy.sparse as sp
 from sklearn.metrics import normalized_mutual_info_score
 
 from smrmf import datasets
-from smrmf.metrics import clustering_accuracy
+from smrmf.metrics import clustering_accuracy, kernel_neighborhoods
 from smrmf.sharing import SharedWork, shared_work
 from smrmf_reproduce.run.environment import forget_peak_memory, machine, peak_memory, versions
 from smrmf_reproduce.run.methods import build
-from smrmf_reproduce.run.neighborhoods import kernel_neighborhoods, learned_neighborhoods
+from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import DETAILS, Run
 from smrmf_reproduce.run.store import DONE, FAILED, Record
 
 # Sets that are drawn, by name, with their dimensions.
 SIMULATED = {"2d-moons": 2, "10d-moons": 10}
 SCORES = ("accuracy", "nmi_max", "nmi_arithmetic", "objective", "n_iter", "converged")
+# What [measurements] of a plan may ask for; the result stands in the record under the same name.
+MEASUREMENTS: dict[str, Callable[..., Any]] = {"neighborhoods": kernel_neighborhoods}
 
 
 def load_points(name: str, data_home: str | None) -> datasets.Dataset:
@@ -117,7 +119,7 @@ def _measure_data(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
     """Measure the data themselves; return what was found and how long it took."""
     X, y = data
     start = time.perf_counter()
-    found = {run.estimator: MEASUREMENTS[run.estimator](run.data, X, y)}
+    found = {run.estimator: MEASUREMENTS[run.estimator](X, y, **run.arguments)}
     return _sizes(X, y) | found, time.perf_counter() - start
 
 
@@ -141,15 +143,6 @@ def _fit(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
 
 def _sizes(X: Any, y: np.ndarray) -> Record:
     return {"n_samples": X.shape[0], "n_features": X.shape[1], "n_classes": len(np.unique(y))}
-
-
-def _neighborhoods_of_data(name: str, X: Any, y: np.ndarray) -> dict[str, float | None]:
-    # The paper's bandwidths on simulated data are distances, not squared ones (paper note 29).
-    return kernel_neighborhoods(X, y, "distance" if name in SIMULATED else "squared-distance")
-
-
-# What [measurements] of a plan may ask for; the result stands in the record under the same name.
-MEASUREMENTS: dict[str, Callable[[str, Any, np.ndarray], Any]] = {"neighborhoods": _neighborhoods_of_data}
 
 
 def scores(model: Any, y: np.ndarray) -> Record:

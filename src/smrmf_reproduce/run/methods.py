@@ -9,7 +9,7 @@ import numpy as np
 import sklearn.cluster
 
 import smrmf
-from smrmf.kernels.nonnegative_svd import nndsvd
+from smrmf import nndsvd
 from smrmf.sharing import remember
 from smrmf_reproduce.run.plan import PlanError, Run
 
@@ -35,10 +35,11 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
     """Return the estimator of a run on the points X, on one thread: runs are spread over processes."""
     settings = dict(run.settings)
     kind = find_estimator(run.estimator)
-    base = kind.paper_settings() if settings.pop("settings") == "paper" and _has_settings(kind) else {}
+    wanted = settings.pop("settings")
+    base = kind.paper_settings() if wanted == "paper" and hasattr(kind, "paper_settings") else {}
     selector = settings.pop("selector", None)
     if selector:
-        settings["selector"] = _seeded(getattr(smrmf, selector)(n_jobs=1), run.seed)
+        settings["selector"] = _told(getattr(smrmf, selector)(n_jobs=1), random_state=run.seed)
     fill = settings.pop("fill", 0.0)
     if fill:
         settings["init"] = filled_start(X, n_clusters, fill)
@@ -46,12 +47,7 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
         settings["selection"] = None
     # The plan has the last word over paper_settings().
     model = kind(**base | settings)
-    # Not every estimator has these: HDBSCAN finds the number of clusters itself.
-    if "n_clusters" in model.get_params():
-        model.set_params(n_clusters=n_clusters)
-    if "n_jobs" in model.get_params():
-        model.set_params(n_jobs=1)
-    return _seeded(model, run.seed)
+    return _told(model, n_clusters=n_clusters, n_jobs=1, random_state=run.seed)
 
 
 def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
@@ -62,9 +58,6 @@ def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
     return np.where(G < SMALL, fill, G)
 
 
-def _has_settings(kind: Any) -> bool:
-    return hasattr(kind, "paper_settings")
-
-
-def _seeded(model: Any, seed: int) -> Any:
-    return model.set_params(random_state=seed) if "random_state" in model.get_params() else model
+def _told(model: Any, **values: int) -> Any:
+    """Set those of the parameters that the model has: HDBSCAN finds the number of clusters itself."""
+    return model.set_params(**{name: value for name, value in values.items() if name in model.get_params()})

@@ -1,4 +1,4 @@
-"""How far neighbourhoods agree with the classes: those in the data, and those that a model has learned."""
+"""How far the neighbourhoods that a model has learned agree with the classes."""
 
 from __future__ import annotations
 
@@ -6,47 +6,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-
-from smrmf.graph.neighbors import find_neighbors
-from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
-
-
-def kernel_neighborhoods(X: Any, y: np.ndarray, bandwidth: str) -> dict[str, float | None]:
-    """Describe the neighbourhoods that the adaptive kernel (4.9) gives every point, as paper note 29 settles.
-
-    The neighbours of a point are the k = floor(sqrt(n)) largest entries of its row of (K + K')/2, itself
-    left out. A neighbourhood is bad if strictly more than half of it has another class.
-
-    Returns
-    -------
-    dict
-        ``bad_nn``, the share of neighbours with another class; ``bad_nbh``, the share of bad neighbourhoods;
-        ``sim_good`` and ``sim_bad``, the mean kernel in good and bad ones, None where there are none.
-    """
-    X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
-    n, k = len(X), int(np.sqrt(len(X)))
-    # Per point, so K is not symmetric before (4.10) symmetrises it: outliers have wide kernels.
-    widths = neighbor_bandwidth(find_neighbors(X, k).squared[:, -1], bandwidth)
-    mismatch, similarity = np.empty(n), np.empty(n)
-    # Blocks of 512 x n, because rows are independent and argsort needs an index array as large as K.
-    for rows in (slice(start, min(start + 512, n)) for start in range(0, n, 512)):
-        K = -symmetric_kernel_dissimilarity(squared_distances(X[rows], X), widths[rows], widths)
-        own = np.arange(rows.start, rows.stop)
-        # By index and not by value, because duplicates have the kernel value of the point itself.
-        K[np.arange(len(K)), own] = -np.inf
-        # Stable, so that ties go to the lower index on every machine.
-        nearest = np.argsort(-K, axis=1, kind="stable")[:, :k]
-        mismatch[rows] = (y[nearest] != y[own, None]).mean(axis=1)
-        similarity[rows] = np.take_along_axis(K, nearest, 1).mean(axis=1)
-    # Strictly: with exactly half the printed shares do not come out (paper note 29). Half of k is exact
-    # in floating point, so no tolerance is needed.
-    bad = mismatch > 0.5
-    return {
-        "bad_nn": float(mismatch.mean()),
-        "bad_nbh": float(bad.mean()),
-        "sim_good": float(similarity[~bad].mean()) if not bad.all() else None,
-        "sim_bad": float(similarity[bad].mean()) if bad.any() else None,
-    }
 
 
 def learned_neighborhoods(model: Any, y: np.ndarray) -> dict[str, float | None]:

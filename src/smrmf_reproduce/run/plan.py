@@ -34,7 +34,7 @@ class Run:
 
     ``settings`` is all that the plan sets, ``params`` the part of it that varies within the method;
     ``experiments`` has those that the run belongs to, each with the readings that it is an instance of;
-    ``record`` names what is kept beside the scores.
+    ``record`` names what is kept beside the scores; ``arguments`` is what a measurement is told.
     """
 
     data: str
@@ -46,12 +46,14 @@ class Run:
     experiments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     record: frozenset[str] = frozenset()
     is_measurement: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def key(self) -> str:
         """Return what names the run on disk: the same for the same work, whatever experiments it serves."""
         # Not ``params``, a part of settings; not experiments and record, so that a new experiment reuses old
         # runs; no version or machine, so that an upgrade repeats nothing (the page says where they differ).
+        # No arguments either: they follow from a measurement's name and its data set.
         work = (self.data, self.method, self.estimator, dict(self.settings), self.seed)
         # Sorted keys: the order of settings in a plan is no part of the work. 1 and 1.0 are different keys.
         return hashlib.sha256(json.dumps(work, sort_keys=True).encode()).hexdigest()[:20]
@@ -223,15 +225,27 @@ class Plan:
         """List the runs of one method on one set for one experiment."""
         method = self.method(name, data)
         record = frozenset([*method.record, *experiment.get("record", [])])
+        is_measurement, arguments = method.role == MEASUREMENT, self._arguments(name, data)
         # Without an open choice all readings are the same run, and it belongs to the published one.
         readings = experiment.get("readings", [MAIN]) if method.readings else [MAIN]
         for reading, point in itertools.product(readings, _points(experiment, method)):
             # The grid wins over a reading, and a reading over what is fixed.
             settings = method.base() | self._choices(reading, method) | point
             serves = {experiment["name"]: (reading,)}
-            is_measurement = method.role == MEASUREMENT
+            work = (data, name, method.estimator, settings, point)
             for seed in range(method.seeds):
-                yield Run(data, name, method.estimator, settings, point, seed, serves, record, is_measurement)
+                yield Run(*work, seed, serves, record, is_measurement, arguments)
+
+    def _arguments(self, measurement: str, data: str) -> dict[str, str]:
+        """Return what a measurement is told on a data set; nothing for a method."""
+        facts = self.content.get("measurements", {}).get(measurement, {})
+        choices = ((name, by_value) for name, by_value in facts.items() if name != "measure")
+        return {
+            name: value
+            for name, by_value in choices
+            for value, sets in by_value.items()
+            if data in self.names(sets)
+        }
 
     def main_reading(self) -> str:
         """Return the choices of the published reading in words."""

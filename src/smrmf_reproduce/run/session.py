@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from smrmf_reproduce.run.plan import Run
@@ -22,6 +22,12 @@ class Session:
         """Read the records of these runs, each once."""
         found = ((run.key, store.read(run.key)) for run in runs)
         return cls(runs, store, {key: record for key, record in found if record is not None})
+
+    def without(self, sets: Collection[str]) -> Session:
+        """Return the same without some data sets, their runs and their records."""
+        runs = [run for run in self.runs if run.data not in sets]
+        known = {key: record for key, record in self.known.items() if record["data"] not in sets}
+        return Session(runs, self.store, known)
 
     def take(self, record: Record) -> None:
         """Take in the record of a run that has just finished."""

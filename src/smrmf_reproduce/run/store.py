@@ -130,6 +130,11 @@ class Store:
             left.unlink(missing_ok=True)
 
 
+def count_failed(records: Iterable[Record]) -> int:
+    """Return how many of the runs have no result."""
+    return sum(record["status"] != DONE for record in records)
+
+
 def busy_seconds(records: Iterable[Record]) -> float:
     """Return the seconds in which at least one run was under way, pauses between two starts left out."""
     # The length of a union of intervals: sorted by their starts, each adds what lies after the latest end.
