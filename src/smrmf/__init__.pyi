@@ -1,6 +1,7 @@
 """The public names, each imported on first use: one line here makes a name public."""
 
 from . import metrics as metrics
+from .factorization._start import nndsvd as nndsvd
 from .factorization.amrmf import AMRMF as AMRMF
 from .factorization.apmf import APMF as APMF
 from .factorization.deep_semi_nmf import DeepSemiNMF as DeepSemiNMF
@@ -10,7 +11,6 @@ from .factorization.nmf import NMFClustering as NMFClustering
 from .factorization.rmnmf import RMNMF as RMNMF
 from .factorization.selective_rmnmf import SelectiveRMNMF as SelectiveRMNMF
 from .factorization.smrmf import SMRMF as SMRMF
-from .kernels.nonnegative_svd import nndsvd as nndsvd
 from .selection.ds3 import DS3 as DS3
 from .selection.esc import ESC as ESC
 from .selection.ipm import IPM as IPM

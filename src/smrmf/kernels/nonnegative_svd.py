@@ -3,48 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
-from sklearn.utils import check_array
-
-from smrmf._validation import check_nonnegative
-
-
-def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return a first G without negative entries, the paper's start: the plain non-negative SVD.
-
-    What ``init="nndsvd"`` starts from, exact and unscaled (paper note 13); change it as you like and give
-    it to ``init``.
-
-    Parameters
-    ----------
-    X : array of shape (n_samples, n_features)
-        Points without negative entries.
-    n_clusters : int
-        How many columns, at most the smaller side of X.
-
-    Returns
-    -------
-    array of shape (n_samples, n_clusters)
-        One column per singular pair, the largest first, in the precision of X.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> nndsvd(np.array([[3.0, 0.0], [4.0, 0.0], [0.0, 1.0]]), 2).round(3)
-    array([[1.342, 0.   ],
-           [1.789, 0.   ],
-           [0.   , 1.   ]])
-    """
-    # A public name and so its own door, unlike the other kernels; the checks are nothing beside the SVD.
-    X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-    check_nonnegative("nndsvd", float(X.min()))
-    limit = min(X.shape)
-    if not 1 <= n_clusters <= limit:
-        raise ValueError(
-            f"n_clusters={n_clusters} must be at least 1 and at most min(n_samples, n_features)={limit}."
-        )
-    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
-    return nonnegative_parts(left[:, :n_clusters], values, right)[0]
 
 
 def nonnegative_parts(
