@@ -1,4 +1,4 @@
-"""The rooms of the house: which modules there are, and that each imports only what lies below it."""
+"""The rooms of the house: their modules, imports that go down, classes that are abstract or final."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ SIDEWAYS = {("factorization.selective_rmnmf", "selection.ipm")}
 # Inside the factorisations the path of the data goes one way.
 ONE_WAY = {
     "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_new_points"},
-    "factorization._new_points": {"_points", "_start", "_slots", "_loop", "_manifold"},
     "factorization._start": {"_slots", "_loop", "_manifold", "_new_points"},
     "factorization._slots": {"_loop", "_manifold", "_new_points"},
     "factorization._loop": {"_manifold", "_new_points"},
 }
+# Prediction cannot depend on how a model was fitted: all that it may know of the library.
+KNOWN_TO_NEW_POINTS = {"_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
     "": {"_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
@@ -95,11 +96,82 @@ def test_the_path_of_the_data_goes_one_way(module):
     assert not known & ONE_WAY[module]
 
 
+def test_new_points_know_nothing_of_the_fit():
+    known = {imported for importer, imported in imports() if importer == "factorization._new_points"}
+    assert known
+    assert {module.partition(".")[0] for module in known} <= KNOWN_TO_NEW_POINTS
+
+
 def test_the_page_names_every_room():
     page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf8")
     rooms = [room for rooms in LAYERS for room in rooms]
     assert [room for room in rooms if f"`{room}`" not in page and f"`{room}/`" not in page] == []
     assert all(f"{module}.py`" in page for module, _ in [edge[0].split(".")[::-1] for edge in SIDEWAYS])
+
+
+# Classes
+
+
+# Written again on purpose: an estimator inherits its parameters whole or writes them whole, and its tags are
+# added to those of its bases.
+WRITTEN_WHOLE, ADDED_TO = "__init__", "__sklearn_tags__"
+
+
+def classes():
+    """Return every class of the packages and of the variant in the documentation, by its name."""
+    found = {}
+    for path in [*(ROOT / "src").rglob("*.py"), ROOT / "docs" / "add_a_variant.py"]:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
+            if isinstance(node, ast.ClassDef):
+                assert node.name not in found, f"two classes are called {node.name}"
+                found[node.name] = node
+    return found
+
+
+def ancestors(name, known):
+    """Return the names of the classes of ours that a class derives from, directly or not."""
+    found = set()
+    for base in known[name].bases:
+        # AbstractPoints[None], abc.ABC and ABC are all known by their last name.
+        base = base.value if isinstance(base, ast.Subscript) else base
+        parent = base.attr if isinstance(base, ast.Attribute) else base.id
+        if parent in known:
+            found |= {parent} | ancestors(parent, known)
+    return found
+
+
+def methods(node):
+    return {item.name: item for item in node.body if isinstance(item, ast.FunctionDef)}
+
+
+def finished(method):
+    """Tell whether a method does something: abstract ones and stubs only say what there must be."""
+    if any(ast.unparse(mark).endswith("abstractmethod") for mark in method.decorator_list):
+        return False
+    # What is left after the docstring and "...".
+    steps = [
+        step
+        for step in method.body
+        if not (isinstance(step, ast.Expr) and isinstance(step.value, ast.Constant))
+    ]
+    return bool(steps) and not ast.unparse(steps[0]).startswith("raise NotImplementedError")
+
+
+def overridden(known):
+    """Yield every finished method that a class further down writes again: both classes, and the method."""
+    for name, node in known.items():
+        for ancestor in ancestors(name, known):
+            ready = {method for method, body in methods(known[ancestor]).items() if finished(body)}
+            yield from ((ancestor, name, methods(node)[method]) for method in ready & methods(node).keys())
+
+
+def test_a_class_is_abstract_or_final():
+    known = classes()
+    exceptions = {WRITTEN_WHOLE: set(), ADDED_TO: set()}
+    for owner, other, method in overridden(known):
+        assert method.name in exceptions, f"{other}.{method.name} overrides the finished one of {owner}"
+        exceptions[method.name].add("super()" in ast.unparse(method))
+    assert exceptions == {WRITTEN_WHOLE: {False}, ADDED_TO: {True}}
 
 
 def kernels():

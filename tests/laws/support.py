@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from estimators import Case
+from cases import Case
 from sklearn.base import BaseEstimator
 
 
@@ -68,12 +68,6 @@ def assert_finite(model: BaseEstimator) -> None:
     assert len(found) > 1
     for name, value in found.items():
         assert np.isfinite(value).all(), name
-
-
-def clear_exemplars(model: Any) -> set[int]:
-    """Return the exemplars that are better than the last one: among equals the row may decide."""
-    scores = model.exemplar_scores_
-    return set(model.exemplar_indices_[scores > scores.min() * (1 + 1e-5)].tolist())
 
 
 def small_blocks(monkeypatch: Any, entries: int) -> None:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import POINTS, each
-from scipy.linalg import block_diag
+from cases import POINTS
+from estimators import each, each_with
+from odd_data import ODD, SOME, odd_fit
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from support import (
     assert_close,
     assert_finite,
     assert_same,
-    clear_exemplars,
     fitted,
     quietly,
     results,
@@ -88,16 +88,16 @@ def test_single_precision_stays_single_and_finds_the_same(case, form):
         assert narrow.transform(X).dtype == np.float32
     for unit in (2.0**-90, 2.0**90):
         found |= results(case.make().fit(X * np.float32(unit)))
-        if "labels_" in wide:
+        if case.has("labels_"):
             assert adjusted_rand_score(wide["labels_"], found["labels_"]) == 1.0
-        if "exemplar_indices_" in wide:
+        if case.has("exemplar_indices_"):
             assert set(found["exemplar_indices_"]) == set(wide["exemplar_indices_"])
 
 
-@each(law="scores in single precision")
+@each("exemplar_scores_", law="scores in single precision")
 def test_scores_of_single_precision_are_single(case):
     model = case.make().fit(case.usual().astype(np.float32))
-    assert getattr(model, "exemplar_scores_", np.float32(0)).dtype == np.float32
+    assert model.exemplar_scores_.dtype == np.float32
 
 
 # Powers of two, which change no digit; half of them for sparse data.
@@ -145,12 +145,10 @@ def test_the_order_of_the_points_does_not_change_the_partition(case):
     assert adjusted_rand_score(fitted(case).labels_[ORDER], labels) == 1.0
 
 
-@each(law="exemplars in any order")
+@each("exemplar_indices_", law="exemplars in any order")
 def test_the_order_of_the_points_does_not_change_the_exemplars(case):
-    if not hasattr(fitted(case), "exemplar_indices_"):
-        return
     model = case.make().fit(case.data(POINTS[ORDER]))
-    assert {ORDER[row] for row in clear_exemplars(model)} == clear_exemplars(fitted(case))
+    assert set(ORDER[model.exemplar_indices_]) == set(fitted(case).exemplar_indices_)
     np.testing.assert_allclose(model.exemplar_scores_, fitted(case).exemplar_scores_, rtol=1e-3)
 
 
@@ -172,85 +170,63 @@ def test_sparse_data_give_the_dense_result(case, form):
 # Odd data
 
 
-SOME = np.random.default_rng(0).normal(size=(30, 4))
-ODD = {
-    "constant": np.ones((20, 3)),
-    "constant, many features": np.ones((20, 40)),
-    "zeros": np.zeros((20, 3)),
-    "zeros, many features": np.zeros((50, 40)),
-    "zero rows": np.vstack([np.zeros((5, 4)), SOME]),
-    "zero columns": np.hstack([np.zeros((30, 5)), SOME]),
-    "one feature": np.linspace(-1, 1, 25)[:, None],
-    "two features": SOME[:, :2],
-    "duplicates": np.repeat(SOME[:8], 5, axis=0),
-    "two groups of duplicates": np.repeat([[0.0, 1.0], [4.0, 5.0]], 15, axis=0),
-    "orthogonal": np.eye(12),
-    "one entry": np.eye(20, 5) * np.eye(20, 1),
-    "separate blocks": block_diag(np.ones((10, 3)), np.ones((9, 4)) * 2),
-    "ten points": SOME[:10],
-    "integers": np.arange(60).reshape(20, 3) % 7,
-    "booleans": SOME > 0,
-    "negative": -abs(SOME),
-    "far from the origin": SOME + 1e6,
-    "very far from the origin": SOME + 1e8,
-    "one huge outlier": np.vstack([SOME, [[1e9, 0, 0, 0]]]),
-    "wide": np.random.default_rng(1).normal(size=(12, 400)),
-    "wide, low rank": SOME[:12, :2] @ np.random.default_rng(2).normal(size=(2, 400)),
-    "tiny": SOME * 1e-300,
-    "huge": SOME * 1e300,
-}
-EXPECTED = ("did not converge", "clusters came out empty", "clusters were found", "fewer than n_clusters")
-EXPECTED += ("graph is empty", "Maximum number of iterations")
+MISSING = ("clusters came out empty", "clusters were found", "fewer than n_clusters")
+UNSETTLED = ("did not converge", "Maximum number of iterations")
+EXPECTED = (*MISSING, *UNSETTLED, "graph is empty")
+
+
+def speaks_of(words, said):
+    """Tell whether any of the words is in any of the sentences."""
+    return any(word in sentence for word in words for sentence in said)
+
+
+def assert_orthonormal(fit):
+    G = fit.model.embedding_.astype(float)
+    np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
+    assert len(np.unique(fit.model.labels_)) == fit.model.n_clusters
+
+
+def assert_nonnegative(fit):
+    model, X = fit.model, fit.X.astype(float)
+    assert model.embedding_.min() >= 0
+    # Components of nothing at all would leave all of X.
+    size = np.abs(X).max() or 1.0
+    left = np.linalg.norm(X / size - model.inverse_transform(model.embedding_.astype(float)) / size)
+    assert left <= np.linalg.norm(X / size) * (1 + 1e-5)
+    assert len(np.unique(model.labels_)) == model.n_clusters or speaks_of(MISSING, fit.said)
+
+
+# Two kinds of factorisation. One has an orthonormal embedding, and then no cluster can stay empty. The other
+# has an embedding without negative entries, and says so when a cluster is missing.
+EMBEDDINGS = {"orthonormal": assert_orthonormal, "non-negative": assert_nonnegative}
 
 
 @each()
 @pytest.mark.parametrize("odd", ODD)
 @pytest.mark.parametrize("dtype", [float, np.float32], ids=["double", "single"])
 def test_odd_data_give_finite_results(case, odd, dtype):
-    X = case.data(ODD[odd] * 1)
-    if dtype is np.float32:  # which has smaller limits
-        X = (X * {"tiny": 1e280, "huge": 1e-280}.get(odd, 1)).astype(dtype)
-    short = dtype is np.float32 and case.has("max_iter")
-    model = case.make(**{"max_iter": 60} if short else {})
-    said = [str(w.message) for w in quietly(model.fit, X)]
-    assert all(any(words in sentence for words in EXPECTED) for sentence in said), said
-    if case.settles and not short:
-        restless = f"settles on {odd}" in case.refuses
-        assert restless == any("did not converge" in sentence for sentence in said)
+    fit = odd_fit(case, odd, dtype)
+    model, X, said = fit
+    assert all(speaks_of(EXPECTED, [sentence]) for sentence in said), said
     assert_finite(model)
-    if hasattr(model, "labels_"):
+    if case.has("labels_"):
         labels = np.unique(model.labels_)
         np.testing.assert_array_equal(labels, np.arange(len(labels)))
-        assert len(labels) == case.estimator.n_clusters or not case.orthogonal
-    if hasattr(model, "representation_"):
+    if case.has("representation_"):
         np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-5)
-    if hasattr(model, "exemplar_indices_"):
+    if case.has("exemplar_indices_"):
         assert len(set(model.exemplar_indices_)) == len(model.exemplar_indices_) >= 1
-    if case.has("transform"):
+    if case.has("embedding_", "transform"):
+        EMBEDDINGS[case.embedding](fit)
         assert np.isfinite(model.transform(X)).all()
-        assert_rebuilt(case, model, X.astype(float))
 
 
-def assert_rebuilt(case, model, X):
-    """Check the promises about an embedding."""
-    G = model.embedding_.astype(float)
-    if case.orthogonal:
-        np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
-        return
-    assert G.min() >= 0
-    # Components of nothing at all would leave all of X.
-    size = np.abs(X).max() or 1.0
-    left = np.linalg.norm(X / size - model.inverse_transform(model.embedding_) / size)
-    assert left <= np.linalg.norm(X / size) * (1 + 1e-5)
-
-
-@each("n_clusters", law="fewer clusters are said")
-@pytest.mark.parametrize("odd", ["constant", "two groups of duplicates"])
-def test_fewer_clusters_than_asked_for_are_said(case, odd):
-    model = case.make(n_clusters=3)
-    said = [str(w.message) for w in quietly(model.fit, case.data(ODD[odd]))]
-    found = model.labels_.max() + 1
-    assert found == 3 or any("clusters" in words and "lower n_clusters" in words for words in said)
+@each_with("odd", ODD, "max_iter", law="settles on {}")
+def test_odd_data_settle(case, odd):
+    model, X, said = odd_fit(case, odd)
+    settled = not speaks_of(UNSETTLED, said)
+    # Beside the data an objective of rounding is zero; there it flickers, and settles by chance.
+    assert settled or abs(model.objective_) <= 1e-12 * np.abs(X).max()
 
 
 @each("n_clusters")

@@ -7,7 +7,8 @@ import inspect
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from estimators import CASES, POINTS, each, marks
+from cases import POINTS
+from estimators import CASES, each, each_of, marks
 
 from smrmf import _validation
 
@@ -85,30 +86,24 @@ BEYOND = {
 }
 
 
-@each()
-@pytest.mark.parametrize("name", BEYOND)
+@each_of("name", BEYOND)
 def test_numbers_beyond_their_limits_are_refused(case, name):
-    if not case.has(name):
-        return
     for value in BEYOND[name]:
         words = (f"{name}={value!r}"[:60], type(case.estimator).__name__, "must be")
         refused(case.make(**{name: value}), case.usual(), ValueError, *words)
 
 
-@pytest.mark.parametrize("name", ["n_clusters", "n_neighbors", "exemplars"])
+@each_of("name", ["n_clusters", "n_neighbors", "exemplars"])
 @pytest.mark.parametrize("value", [61, 10**6])
-@each()
 def test_more_than_there_are_points_is_refused(case, name, value):
-    if case.has(name):
-        words = (f"{name}={value}", f"n_samples={len(POINTS)}")
-        refused(case.make(**{name: value}), case.usual(), ValueError, *words)
+    words = (f"{name}={value}", f"n_samples={len(POINTS)}")
+    refused(case.make(**{name: value}), case.usual(), ValueError, *words)
 
 
-@each("n_clusters")
+@each("n_clusters", law="one point is no clustering")
 def test_one_point_is_no_clustering(case):
-    if case.has("fit_select"):  # one point can stand for itself
-        return
-    refused(case.make(n_clusters=1), case.data(POINTS[:1]), ValueError)
+    settings = {"exemplars": 1} if case.has("exemplars") else {}
+    refused(case.make(n_clusters=1, **settings), case.data(POINTS[:1]), ValueError, "n_clusters=1")
 
 
 # Data
