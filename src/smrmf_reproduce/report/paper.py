@@ -122,9 +122,9 @@ class Paper:
         return f" {self.remarks[place]}" if place in self.remarks else ""
 
 
-def printed_cells(paper: str = "smrmf") -> dict[tuple[str, str, str], PrintedValue]:
-    """Read the tables of a paper, one row per printed cell."""
-    with (PAPERS / f"{paper}_tables.csv").open(encoding="utf-8", newline="") as file:
+def printed_cells() -> dict[tuple[str, str, str], PrintedValue]:
+    """Read the tables of the paper, one row per printed cell."""
+    with (PAPERS / "smrmf_tables.csv").open(encoding="utf-8", newline="") as file:
         return {
             # As printed, errors included: an average that is off (paper note 60) is shown and not corrected.
             (row["table"], row["dataset"], row["quantity"]): PrintedValue(
