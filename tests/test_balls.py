@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.testing import assert_allclose, assert_array_equal
-from oracle.projections import sorted_l1inf, sorted_simplex
+from oracle.projections import sorted_l1inf, sorted_l12, sorted_simplex
 
 from smrmf._parallel import SERIAL, thread_pool
-from smrmf.kernels.balls import l1inf_levels, l12_factors, project_l1inf_ball, project_l12_ball
+from smrmf.kernels.balls import L1InfBall, L12Ball, WeightedSum, l1inf_levels, l12_factors
+from smrmf.kernels.row_sparse import shrink_rows
 from smrmf.kernels.simplex import LONG_COLUMN, SAMPLE_STRIDE, project_rows_in_place, project_simplex
 
 RTOL = {np.float32: 1e-5, np.float64: 1e-10}
@@ -32,6 +33,14 @@ def exact_simplex(Y, radius=1.0):
     """Project by sorting, in more digits than the kernel has."""
     Y = Y.astype(np.longdouble)
     return sorted_simplex(Y - Y.max(axis=1, keepdims=True), radius).astype(float)
+
+
+def project(Y, ball):
+    """Project by the steps of the solvers, rows as groups: these are columns there, and Y is ``Y + 0 Y``."""
+    columns = np.ascontiguousarray(Y.T)
+    C = np.empty_like(columns)
+    shrink_rows(columns, C, ball.shrinkage(WeightedSum(columns, columns, 0.0), 1.0, None, SERIAL))
+    return C.T
 
 
 def l1inf_norm(Y):
@@ -152,13 +161,13 @@ def test_simplex_projects_in_place():
 @given(matrices.filter(np.any), shares)
 def test_l1inf_takes_the_same_theta_from_all_live_rows(Y, share):
     radius = share * l1inf_norm(Y)
-    assert_l1inf_projection(project_l1inf_ball(Y, radius), Y, radius)
+    assert_l1inf_projection(project(Y, L1InfBall(radius)), Y, radius)
 
 
 @given(matrices.filter(np.any), shares)
 def test_l1inf_is_the_sorted_solution(Y, share):
     radius = share * l1inf_norm(Y)
-    C = project_l1inf_ball(Y, radius)
+    C = project(Y, L1InfBall(radius))
     assert_allclose(C, sorted_l1inf(Y, radius), rtol=0, atol=1e-9 * np.abs(Y).sum())
 
 
@@ -169,14 +178,14 @@ def test_l1inf_is_optimal_beside_zero_rows(zero_rows):
         n, m = rng.integers(1, 7, size=2)
         Y = np.concatenate([rng.normal(size=(n, m)), np.zeros((zero_rows, m))])
         radius = rng.uniform(0.05, 1) * l1inf_norm(Y)
-        assert_l1inf_projection(project_l1inf_ball(Y, radius), Y, radius)
+        assert_l1inf_projection(project(Y, L1InfBall(radius)), Y, radius)
 
 
 def test_l1inf_is_exact_when_rows_die_in_the_first_step():
     Y = np.array([[10, 9.6], [10, 0], [0, 0]])
     theta = 0.7 / 1.5
     expected = [[9.8 - theta / 2, 9.8 - theta / 2], [10 - theta, 0], [0, 0]]
-    assert_allclose(project_l1inf_ball(Y, 19.1), expected, rtol=1e-12)
+    assert_allclose(project(Y, L1InfBall(19.1)), expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
@@ -185,13 +194,13 @@ def test_l1inf_agrees_with_cvxpy(seed, share):
     Y = np.random.default_rng(seed).normal(size=(6, 8))
     radius = share * l1inf_norm(Y)
     expected = solve_with_cvxpy(Y, lambda C: [cp.sum(cp.max(cp.abs(C), axis=1)) <= radius])
-    assert_allclose(project_l1inf_ball(Y, radius), expected, rtol=0, atol=1e-5)
+    assert_allclose(project(Y, L1InfBall(radius)), expected, rtol=0, atol=1e-5)
 
 
 @given(matrices, st.sampled_from([1.0, 1.5]))
 def test_balls_leave_what_is_inside_alone(Y, factor):
-    assert_array_equal(project_l1inf_ball(Y, factor * l1inf_norm(Y)), Y)
-    assert_array_equal(project_l12_ball(Y, factor * l12_norm(Y) * (1 + 1e-12)), Y)
+    assert_array_equal(project(Y, L1InfBall(factor * l1inf_norm(Y))), Y)
+    assert_array_equal(project(Y, L12Ball(factor * l12_norm(Y) * (1 + 1e-12))), Y)
 
 
 @given(matrices.filter(np.any), shares, st.sampled_from([0.0, 1e-3, 0.5, 1.0, np.inf]))
@@ -207,47 +216,46 @@ def test_l1inf_warm_start_changes_nothing(Y, share, guess):
 @SCALES
 def test_balls_scale_with_their_points(scale):
     Y = np.random.default_rng(0).normal(size=(6, 7))
-    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
+    for ball, norm in [(L1InfBall, l1inf_norm), (L12Ball, l12_norm)]:
         radius = 0.4 * norm(Y)
-        assert_allclose(project(scale * Y, scale * radius) / scale, project(Y, radius), rtol=0, atol=1e-12)
+        found = project(scale * Y, ball(scale * radius)) / scale
+        assert_allclose(found, project(Y, ball(radius)), rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("project", [project_l1inf_ball, project_l12_ball])
+@pytest.mark.parametrize(("ball", "norm"), [(L1InfBall(1.0), l1inf_norm), (L12Ball(1.0), l12_norm)])
 @pytest.mark.parametrize("scale", [1e8, 1e12, 1e16, 1e150])
-def test_no_point_is_too_far_away_to_reach_the_ball(project, scale):
-    norm = l1inf_norm if project is project_l1inf_ball else l12_norm
+def test_no_point_is_too_far_away_to_reach_the_ball(ball, norm, scale):
     Y = scale * np.random.default_rng(1).normal(size=(5, 7))
-    assert norm(project(Y, 1.0)) == pytest.approx(1, abs=max(1e-12, 1e-15 * min(scale, 1e12)))
+    assert norm(project(Y, ball)) == pytest.approx(1, abs=max(1e-12, 1e-15 * min(scale, 1e12)))
 
 
 @pytest.mark.parametrize("scale", [1e3, 1e12, 1e16, 1e150])
 def test_l1inf_keeps_only_the_heaviest_row_of_a_distant_point(scale):
     Y = scale * np.array([[3.0, 0.0, 0.0], [2.0, -2.0, 2.0], [-1.0, 1.0, 0.0]])
-    assert_allclose(project_l1inf_ball(Y, 1.0), [[0, 0, 0], [1, -1, 1], [0, 0, 0]], rtol=0, atol=1e-3)
+    assert_allclose(project(Y, L1InfBall(1.0)), [[0, 0, 0], [1, -1, 1], [0, 0, 0]], rtol=0, atol=1e-3)
 
 
 @DTYPES
-def test_balls_keep_the_dtype(dtype):
+def test_balls_have_the_precision_of_their_points(dtype):
     Y = np.random.default_rng(0).normal(size=(20, 30)).astype(dtype)
-    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
-        C = project(Y, 4.0)
-        assert C.dtype == dtype
-        assert_allclose(C, project(Y.astype(float), 4.0), rtol=0, atol=RTOL[dtype])
+    for ball, norm, exact in [(L1InfBall, l1inf_norm, sorted_l1inf), (L12Ball, l12_norm, sorted_l12)]:
+        C = project(Y, ball(4.0))
+        assert_allclose(C, exact(Y.astype(float), 4.0), rtol=0, atol=RTOL[dtype])
         assert norm(C.astype(float)) == pytest.approx(4, rel=RTOL[dtype])
 
 
 @pytest.mark.parametrize("shape", [(1, 6), (6, 1)])
 def test_balls_of_one_row_or_column(shape):
     Y = np.array([3.0, -3.0, 1.0, 0.0, -2.0, 2.5]).reshape(shape)
-    for project, norm in [(project_l1inf_ball, l1inf_norm), (project_l12_ball, l12_norm)]:
-        assert norm(project(Y, 2.0)) == pytest.approx(2)
+    for ball, norm in [(L1InfBall, l1inf_norm), (L12Ball, l12_norm)]:
+        assert norm(project(Y, ball(2.0))) == pytest.approx(2)
     if shape[1] == 1:  # both balls are the l1 ball here
         soft = np.sign(Y) * exact_simplex(np.abs(Y).T, 2.0).T
-        assert_allclose(project_l1inf_ball(Y, 2.0), soft, rtol=0, atol=1e-12)
-        assert_allclose(project_l12_ball(Y, 2.0), soft, rtol=0, atol=1e-12)
+        assert_allclose(project(Y, L1InfBall(2.0)), soft, rtol=0, atol=1e-12)
+        assert_allclose(project(Y, L12Ball(2.0)), soft, rtol=0, atol=1e-12)
     else:
-        assert_allclose(project_l1inf_ball(Y, 2.0), np.clip(Y, -2, 2))
-        assert_allclose(project_l12_ball(Y, 2.0), Y * 2 / np.linalg.norm(Y))
+        assert_allclose(project(Y, L1InfBall(2.0)), np.clip(Y, -2, 2))
+        assert_allclose(project(Y, L12Ball(2.0)), Y * 2 / np.linalg.norm(Y))
 
 
 # The l1,2 ball
@@ -255,11 +263,10 @@ def test_balls_of_one_row_or_column(shape):
 
 @given(matrices.filter(np.any), shares)
 def test_l12_shortens_the_rows_along_themselves(Y, share):
-    norms = np.linalg.norm(Y, axis=1)
-    radius = share * norms.sum()
-    short = exact_simplex(norms[None, :], radius)[0]
-    direction = Y / np.where(norms > 0, norms, 1)[:, None]
-    assert_allclose(project_l12_ball(Y, radius), short[:, None] * direction, rtol=0, atol=1e-11 * norms.max())
+    radius = share * l12_norm(Y)
+    expected = sorted_l12(Y.astype(np.longdouble), radius).astype(float)
+    longest = np.linalg.norm(Y, axis=1).max()
+    assert_allclose(project(Y, L12Ball(radius)), expected, rtol=0, atol=1e-11 * longest)
 
 
 @pytest.mark.parametrize("share", [0.05, 0.5, 0.95])
@@ -268,7 +275,7 @@ def test_l12_agrees_with_cvxpy(share):
     Y[2] = 0
     radius = share * l12_norm(Y)
     expected = solve_with_cvxpy(Y, lambda C: [cp.sum(cp.norm(C, 2, axis=1)) <= radius])
-    assert_allclose(project_l12_ball(Y, radius), expected, rtol=0, atol=1e-5)
+    assert_allclose(project(Y, L12Ball(radius)), expected, rtol=0, atol=1e-5)
 
 
 # Sums of two arrays, and threads
@@ -280,6 +287,12 @@ def test_balls_of_a_weighted_sum(dtype):
     total = np.ascontiguousarray(P.astype(float) + 2.5 * Q.astype(float))
     for find in (l1inf_levels, l12_factors):
         assert_allclose(find(P, Q, 2.5, 3.0), find(total, total, 0.0, 3.0), rtol=RTOL[dtype])
+
+
+def test_blocks_of_rows_are_one_matrix():
+    Y = np.random.default_rng(0).normal(size=(600, 900))  # too large for one block
+    for ball, exact in [(L1InfBall, sorted_l1inf), (L12Ball, sorted_l12)]:
+        assert_allclose(project(Y, ball(20.0)), exact(Y, 20.0), rtol=0, atol=1e-10)
 
 
 @DTYPES

@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from oracle.projections import water_filling
 from scipy.spatial.distance import cdist
 
 from smrmf import SMRMF, FastSMRMF
@@ -21,7 +22,6 @@ from smrmf.factorization._dissimilarity import (
 )
 from smrmf.graph.exemplars import Neighborhoods
 from smrmf.graph.neighbors import center_points, find_neighbors
-from smrmf.kernels.simplex import solve_column
 
 N, K = 70, 5
 
@@ -105,7 +105,7 @@ def test_every_column_is_the_solution_of_the_whole_column(space, latent, name, s
     for j in range(N):
         inside = np.isfinite(Dhat[j])
         whole = np.zeros(N)
-        whole[inside] = solve_column(Dhat[j, inside], state.delta[j])
+        whole[inside] = water_filling(Dhat[j, inside], state.delta[j])
         np.testing.assert_allclose(Zt[j], whole, atol=1e-7)
 
 

@@ -77,7 +77,7 @@ def test_no_update_raises_the_error(X, rank, start, seed):
     if start == "random":
         G = np.random.default_rng(seed).uniform(0.1, 1, G.shape)
     slack = 1e-9 * max(squared_frobenius_norm(X), 1)
-    factors = method.start(G)
+    factors = method.with_best_basis(G)
     for _ in range(12):
         before = factors
         factors = method.update(before)
@@ -292,6 +292,16 @@ def test_codes_that_repeat_each_other_do_not_break_the_fit(seed, dtype):
     Z1, Z2 = model.layer_components_
     for features in (model.components_, Z2 @ Z1):
         assert np.linalg.norm(model.embedding_ @ features - X) <= 1e-2 * np.linalg.norm(X)
+
+
+def test_columns_that_differ_by_rounding_share_one_feature():
+    rng = np.random.default_rng(0)
+    X, column = rng.normal(size=(40, 3)).astype(np.float32), rng.uniform(0.5, 1, 40).astype(np.float32)
+    rounding = 2 * np.finfo(np.float32).eps * (-1) ** np.arange(40)
+    G = np.stack([column, (column * (1 + rounding)).astype(np.float32)], axis=1)
+    F = SemiNonnegative(X, squared_frobenius_norm(X), SERIAL).with_best_basis(G).F
+    alone = column @ X / (column @ column)
+    np.testing.assert_allclose(F, [alone / 2, alone / 2], rtol=1e-4)
 
 
 # What a fit gives

@@ -186,7 +186,7 @@ def test_the_update_stays_where_the_gradient_vanishes(weight):
     F = np.random.default_rng(0).uniform(0.2, 1, (2, 5))
     W = (member[:, None] == member[None, :]) - np.eye(15)
     method = method_of(G @ F, W, weight)
-    start = method.start(G, F)
+    start = method.with_products(G, F)
     assert method.objective(start) == pytest.approx(0, abs=1e-12)
     after = method.update(start)
     np.testing.assert_allclose(after.G, G, rtol=1e-12)
@@ -199,7 +199,7 @@ def test_the_optimality_conditions_hold_in_the_end(weight):
     X = np.maximum(rng.normal(0.3, 0.5, (14, 5)), 0)
     W = graph_of(X, 3)
     method = method_of(X, W, weight)
-    factors = method.start(*first_factors(X, 2, "auto", np.random.RandomState(0)))
+    factors = method.with_products(*first_factors(X, 2, "auto", np.random.RandomState(0)))
     for _ in range(5000):
         factors = method.update(factors)
     G, F = factors.G, factors.F

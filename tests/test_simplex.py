@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
+from oracle.projections import water_filling
 
 from smrmf.graph.exemplars import keep_largest
 from smrmf.kernels.distances import (
@@ -21,7 +22,7 @@ from smrmf.kernels.distances import (
     latent_roughness_lists,
     latent_squared_lists,
 )
-from smrmf.kernels.simplex import neighbor_smoothness, solve_column, solve_columns
+from smrmf.kernels.simplex import neighbor_smoothness, solve_columns
 
 DTYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
@@ -29,20 +30,6 @@ smooth = st.floats(-10, 10, allow_subnormal=False)
 tied = st.integers(-2, 2).map(float)
 columns = st.one_of(arrays(float, st.integers(1, 12), elements=e) for e in (smooth, tied))
 deltas = st.sampled_from([1e-9, 0.01, 0.5, 1.0, 7.0, 1e3])
-
-
-def water_filling(d, delta):
-    """Raise the level of the smallest entries from one sorted entry to the next."""
-    order, z = np.argsort(d), np.zeros(len(d))
-    level, mass, n_wet = d[order[0]], 1.0, 1
-    while n_wet < len(d) and level + delta * mass / n_wet > d[order[n_wet]]:
-        rise = (d[order[n_wet]] - level) / delta
-        z[order[:n_wet]] += rise
-        mass -= n_wet * rise
-        level = d[order[n_wet]]
-        n_wet += 1
-    z[order[:n_wet]] += mass / n_wet
-    return z
 
 
 def solve_table(table, delta, outside=np.inf):
@@ -54,6 +41,11 @@ def solve_table(table, delta, outside=np.inf):
     smoothness = np.broadcast_to(np.asarray(delta, table.dtype), n).copy()
     certified = solve_columns(indptr, table.ravel(), smoothness, bounds, z, level)
     return z.reshape(n, width), level, certified
+
+
+def solve_column(d, delta):
+    """Solve one whole column."""
+    return solve_table(d[None, :], delta)[0][0]
 
 
 def ascending(seed, n, width, dtype=float):

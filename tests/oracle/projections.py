@@ -1,4 +1,4 @@
-"""The projections of DS3 in plain NumPy, by sorting: oracles for the tests and peers for the benchmark."""
+"""Projections and shrinkages in plain NumPy: oracles for the tests, and peers for the benchmark."""
 
 from __future__ import annotations
 
@@ -42,3 +42,36 @@ def sorted_l1inf(Y, radius):
         theta = following
     level = np.where(live, level, 0)[:, None]
     return np.clip(Y, -level, level)
+
+
+def sorted_l12(Y, radius):
+    """Project on the l1,2 ball, rows as groups: their lengths go to the simplex, their directions stay."""
+    lengths = np.linalg.norm(Y, axis=1)
+    if lengths.sum() <= radius:
+        return Y
+    return shortened(Y, sorted_simplex(lengths[None, :], radius)[0])
+
+
+def shortened(Y, lengths):
+    """Give every row that is not zero another length."""
+    own = np.linalg.norm(Y, axis=1)
+    return Y * (lengths / np.where(own > 0, own, 1))[:, None]
+
+
+def shrink_l21(B, threshold):
+    """Solve ``argmin_E threshold ||E||_{2,1} + 1/2 ||E - B||_F^2``: shorten every row by the threshold."""
+    return shortened(B, np.maximum(np.linalg.norm(B, axis=1) - threshold, 0))
+
+
+def water_filling(d, delta):
+    """Solve ``min d'z + delta/2 ||z||^2`` on the simplex: raise the smallest entries from one to the next."""
+    order, z = np.argsort(d), np.zeros(len(d))
+    level, mass, n_wet = d[order[0]], 1.0, 1
+    while n_wet < len(d) and level + delta * mass / n_wet > d[order[n_wet]]:
+        rise = (d[order[n_wet]] - level) / delta
+        z[order[:n_wet]] += rise
+        mass -= n_wet * rise
+        level = d[order[n_wet]]
+        n_wet += 1
+    z[order[:n_wet]] += mass / n_wet
+    return z

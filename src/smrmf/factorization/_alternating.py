@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ class Factors:
 
 
 class AbstractAlternation(ABC):
-    """One way to improve the factors of X."""
+    """One way to improve the factors of X. Where it begins is up to the caller, who has the first factors."""
 
     X: np.ndarray | sp.csr_array
     squared_norm: float
@@ -48,10 +48,6 @@ class AbstractAlternation(ABC):
     @abstractmethod
     def regularization(self, factors: Factors) -> float:
         """Return what the objective adds to the loss."""
-
-    @abstractmethod
-    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
-        """Return the first factors."""
 
     def products(self, G: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return ``G'X`` and ``G'G`` in double precision, summed over blocks of rows."""
@@ -92,8 +88,8 @@ class Multiplicative(AbstractAlternation):
     weight: float
     pool: Pool
 
-    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
-        assert F is not None
+    def with_products(self, G: np.ndarray, F: np.ndarray) -> Factors:
+        """Return two factors together with the products of G."""
         return Factors(G, F, *self.products(G))
 
     def update(self, factors: Factors) -> Factors:
@@ -122,10 +118,10 @@ class SemiNonnegative(AbstractAlternation):
     squared_norm: float
     pool: Pool
 
-    def start(self, G: np.ndarray, F: np.ndarray | None = None) -> Factors:
-        """Return G with its best basis; a given F is ignored, as F has a closed form."""
-        factors = Factors(G, np.empty((0, 0)), *self.products(G))
-        return replace(factors, F=least_squares(factors))
+    def with_best_basis(self, G: np.ndarray) -> Factors:
+        """Return G with the F that fits it best, which has a closed form."""
+        GX, GG = self.products(G)
+        return Factors(G, least_squares(GX, GG, G.dtype), GX, GG)
 
     def update(self, factors: Factors) -> Factors:
         G, F = factors.G, factors.F
@@ -137,19 +133,19 @@ class SemiNonnegative(AbstractAlternation):
         # X F' is read once per entry, so the kernel writes the new G over it.
         improved = self.times_basis(F)
         self.pool.over_rows(multiply_rows, (G, attracted, repelled, improved), SMALLEST)
-        return self.start(improved)
+        return self.with_best_basis(improved)
 
     def regularization(self, factors: Factors) -> float:
         return 0.0
 
 
-def least_squares(factors: Factors) -> np.ndarray:
-    """Return the basis F that minimises ``||X - G F||_F``, from the products at hand."""
+def least_squares(GX: np.ndarray, GG: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return the basis F that minimises ``||X - G F||_F``, from ``G'X``, ``G'G`` and the precision of G."""
     # Eigenvalues of G'G are squared singular values: where columns of G differ by rounding alone they are
     # about eps(G)^2 of the largest, and forming G'G adds the eps of double precision.
-    precisions = (float(np.finfo(np.float64).eps), float(np.finfo(factors.G.dtype).eps) ** 2)
-    inverse = pseudo_inverse(factors.GG, rtol=len(factors.GG) ** 2 * max(precisions))
-    return (inverse @ factors.GX).astype(factors.G.dtype)
+    precisions = (float(np.finfo(np.float64).eps), float(np.finfo(dtype).eps) ** 2)
+    inverse = pseudo_inverse(GG, rtol=len(GG) ** 2 * max(precisions))
+    return (inverse @ GX).astype(dtype)
 
 
 def pseudo_inverse(A: np.ndarray, rtol: float) -> np.ndarray:

@@ -215,7 +215,8 @@ def semi_nmf(
     points = sp.csr_array(X) if np.count_nonzero(X) < SPARSE_DATA_SHARE * X.size else X
     method = SemiNonnegative(points, squared_frobenius_norm(X), pool)
     G = start if isinstance(start, np.ndarray) else singular_start(X, start)
-    return alternate(method, method.start(G), max_iter=max_iter, tol=tol, on_iteration=on_iteration)
+    first = method.with_best_basis(G)
+    return alternate(method, first, max_iter=max_iter, tol=tol, on_iteration=on_iteration)
 
 
 def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:

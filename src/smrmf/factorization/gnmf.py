@@ -198,7 +198,7 @@ class GNMF(Factorization):
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
             return report({"n_iter": n_iter, "objective": objective}, lambda: fitted(factors).attributes)
 
-        start = method.start(*first_factors(X, sizes.n_clusters, self.init, random_state))
+        start = method.with_products(*first_factors(X, sizes.n_clusters, self.init, random_state))
         solution = alternate(method, start, max_iter=self.max_iter, tol=self.tol, on_iteration=on_iteration)
         attributes, warnings = fitted(solution.factors)
         return Fitted(attributes | solution.attributes(), solution.warnings("GNMF", self.tol) + warnings)
@@ -225,7 +225,7 @@ class GNMF(Factorization):
 
 def first_factors(
     X: Any, n_clusters: int, init: str, random_state: np.random.RandomState
-) -> tuple[np.ndarray, ...]:
+) -> tuple[np.ndarray, np.ndarray]:
     """Return positive factors: multiplicative updates never leave a zero."""
     n, m = X.shape
     mean = float(X.mean())
@@ -242,7 +242,8 @@ def first_factors(
         # svds returns singular values in ascending order.
         left, values, right = left[:, ::-1], values[::-1], right[::-1]
     # Zeros of the non-negative SVD become the mean of X: updates never leave a zero (paper note 13).
-    return tuple(
+    G, F = (
         np.where(part > ROUNDING_SHARE * part.max(), part, mean).astype(X.dtype)
         for part in nonnegative_parts(left[:, :n_clusters], values, right)
     )
+    return G, F

@@ -183,28 +183,17 @@ def _summing_blocks(P):
     return row_blocks(len(P), max(1, P.shape[1] // 4))
 
 
-def _sum_blocks(pass_over, P, Q, n_groups, pool):
-    """Run a column pass over row blocks; return its two column arrays for each, in the order of the blocks.
-
-    Threads share no array, and callers add the parts in this order: the sum is the same on any number of
-    threads.
-    """
-
-    def pass_over_block(block):
-        first, second = np.zeros(n_groups), np.zeros(n_groups)
-        pass_over(P[block], Q[block], first, second)
-        return first, second
-
-    return pool.map(pass_over_block, _summing_blocks(P))
-
-
 def _totals(P, Q, weight, pool):
     """Return the column sums and column maxima of ``|P + weight Q|``."""
 
-    def add_block(p, q, total, top):
-        _absolute_column_totals(p, q, weight, total, top)
+    # Threads share no array, and the parts are added in the order of the blocks, here and below: the sum is
+    # the same on any number of threads.
+    def totals_of_block(block):
+        totals, largest = np.zeros(P.shape[1]), np.zeros(P.shape[1])
+        _absolute_column_totals(P[block], Q[block], weight, totals, largest)
+        return totals, largest
 
-    parts = _sum_blocks(add_block, P, Q, P.shape[1], pool)
+    parts = pool.map(totals_of_block, _summing_blocks(P))
     return np.sum([t for t, _ in parts], axis=0), np.max([m for _, m in parts], axis=0)
 
 
@@ -317,16 +306,8 @@ def _exact_sum(level, totals, radius):
     return np.where(np.arange(len(level)) == np.argmax(totals), radius, 0.0)
 
 
-def project_l1inf_ball(Y, radius, warm=None, pool: Pool = SERIAL):
-    """Solve ``argmin_C ||C - Y||_F  s.t.  sum_i max_j |c_ij| <= radius`` with the rows of C as groups."""
-    # Groups are columns in the kernels, and a weight of 0 makes P + weight Q the matrix itself.
-    columns = np.ascontiguousarray(Y.T)
-    level = l1inf_levels(columns, columns, 0.0, radius, warm, pool)[:, None]
-    return np.clip(Y, -level, level).astype(Y.dtype, copy=False)
-
-
 @kernel
-def _column_squares(P, Q, weight, squares, unused):
+def _column_squares(P, Q, weight, squares):
     """Add up ``(P + weight Q)^2`` by columns, in double precision as ``squares`` is."""
     for r in range(P.shape[0]):
         for i in range(P.shape[1]):
@@ -336,11 +317,12 @@ def _column_squares(P, Q, weight, squares, unused):
 def _column_norms(P, Q, weight, pool):
     """Return the lengths of the columns of ``P + weight Q``."""
 
-    def add_block(p, q, squares, unused):
-        _column_squares(p, q, weight, squares, unused)
+    def squares_of_block(block):
+        squares = np.zeros(P.shape[1])
+        _column_squares(P[block], Q[block], weight, squares)
+        return squares
 
-    parts = _sum_blocks(add_block, P, Q, P.shape[1], pool)
-    return np.sqrt(np.sum([s for s, _ in parts], axis=0))
+    return np.sqrt(np.sum(pool.map(squares_of_block, _summing_blocks(P)), axis=0))
 
 
 def _length_factors(kept, norms):
@@ -362,9 +344,3 @@ def l12_factors(P, Q, weight, radius, pool: Pool = SERIAL):
     # A projection on the ball keeps directions, and its lengths are the projection of the lengths. These are
     # non-negative and sum to more than the radius, so their ball is the simplex.
     return _length_factors(project_simplex(norms[None, :], radius)[0], norms)
-
-
-def project_l12_ball(Y, radius):
-    """Solve ``argmin_C ||C - Y||_F  s.t.  sum_i ||c_i||_2 <= radius`` with the rows of C as groups."""
-    columns = np.ascontiguousarray(Y.T)
-    return (Y * l12_factors(columns, columns, 0.0, radius)[:, None]).astype(Y.dtype, copy=False)

@@ -16,15 +16,6 @@ MAX_PROJECTION_STEPS = 10
 PROJECTION_TOL = 1e-3
 
 
-def shrink_l21(B, threshold):
-    """Solve ``argmin_E threshold ||E||_{2,1} + 1/2 ||E - B||_F^2``: shorten every row by the threshold."""
-    # Squares of single-precision rows may overflow or vanish, those of double ones are safe.
-    norms = np.linalg.norm(B.astype(np.float64), axis=1, keepdims=True)
-    kept = np.maximum(norms - threshold, 0)
-    factors = np.divide(kept, norms, out=np.zeros_like(norms), where=norms > 0)
-    return B * factors.astype(B.dtype)
-
-
 @kernel
 def shrink_residual_rows(
     X,  # IN
@@ -36,7 +27,8 @@ def shrink_residual_rows(
 ):
     """Do line 9 of Algorithm 1 on a block of rows: E, and with it ``Y = X - E + Lambda_1 / mu``.
 
-    ``E = shrink(B, 1/mu)`` with ``B = X - GF + Lambda_1/mu``. ``Y`` may be the array of ``GF``.
+    E is the solution of ``argmin_E 1/mu ||E||_{2,1} + 1/2 ||E - B||_F^2`` with ``B = X - GF + Lambda_1/mu``:
+    every row of B is shortened by 1/mu. ``Y`` may be the array of ``GF``.
     """
     for i in range(X.shape[0]):
         total = 0.0  # a double, also for float32 rows

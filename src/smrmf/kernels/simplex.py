@@ -130,8 +130,9 @@ def solve_columns(
     z,  # OUT
     level,  # OUT
 ):
-    """Solve (5.18) for each candidate list; return how many solutions are certified.
+    """Solve (5.18), ``min d'z + delta/2 ||z||^2`` over the simplex, for each candidate list.
 
+    Return how many solutions are certified.
     ``indptr`` delimits the lists in ``dissimilarity`` and in the solution ``z``, which may be one array.
     ``bound_outside`` bounds from below what the entries outside each list can be; a list is certified
     when its ``level`` nu does not exceed that bound, and then its solution is that of the whole column.
@@ -188,20 +189,6 @@ def columns_value(indptr, dissimilarity, delta, z):
                 square += z[p] * z[p]
         total += linear + 0.5 * delta[j] * square
     return total
-
-
-def solve_column(dissimilarity, delta):
-    """Solve ``min d'z + delta/2 ||z||^2`` over the simplex for one whole column."""
-    z = np.empty_like(dissimilarity)
-    solve_columns(
-        np.array([0, len(dissimilarity)]),
-        dissimilarity,
-        np.array([delta], dissimilarity.dtype),
-        np.array([np.inf], dissimilarity.dtype),
-        z,
-        np.empty(1, dissimilarity.dtype),
-    )
-    return z
 
 
 @kernel
