@@ -15,6 +15,7 @@ MODELS = {case.make(**LOOSE if case.has("tol") else {}, n_jobs=None): case for c
 # rebuilt exactly (an error on its way to zero never settles) or are alike.
 @pytest.mark.filterwarnings(f"ignore:{ALONE}")
 @pytest.mark.filterwarnings("ignore:DeepSemiNMF did not converge")
+@pytest.mark.filterwarnings("ignore:Maximum number of iterations")
 @parametrize_with_checks(
     list(MODELS),
     expected_failed_checks=lambda model: dict(MODELS[model].failed_checks),
