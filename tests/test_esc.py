@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from callbacks import Recorder
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle import esc as plain
 from sklearn.datasets import load_digits
@@ -286,44 +287,20 @@ def test_what_would_not_fit_in_memory_is_refused(monkeypatch):
 # Threads, repetition, callbacks
 
 
-class Recorder:
-    """A callback that remembers what it saw, looks at the model, and may stop the search."""
-
-    def __init__(self, stop_after=None):
-        self.stop_after = stop_after
-        self.seen, self.models = [], []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, metadata=None, fitted_estimator=None):
-        if context.task_name != "iteration":
-            return False
-        self.seen.append((metadata["n_iter"], metadata["objective"]))
-        self.models.append((fitted_estimator.labels_, fitted_estimator.exemplar_indices_))
-        return len(self.seen) == self.stop_after
-
-
 def test_callbacks_see_every_exemplar_and_change_nothing():
     X = normal(0, 120, 6)
     recorder = Recorder()
     # So many clusters where there are none depend on every number drawn.
     quiet = ESC(12, exemplars=8, random_state=0).fit(X)
     model = ESC(12, exemplars=8, random_state=0).set_callbacks(recorder).fit(X)
-    assert_array_equal([n for n, _ in recorder.seen], np.arange(1, 9))
-    assert_allclose([cost for _, cost in recorder.seen], model.exemplar_scores_)
+    assert_array_equal([step["n_iter"] for step in recorder.steps], np.arange(1, 9))
+    assert_allclose([step["objective"] for step in recorder.steps], model.exemplar_scores_)
     assert_array_equal(model.labels_, quiet.labels_)
     assert_array_equal(model.exemplar_scores_, quiet.exemplar_scores_)
-    for size, (labels, chosen) in enumerate(recorder.models, 1):
-        assert_array_equal(chosen, model.exemplar_indices_[:size])
-        assert labels.shape == (120,)
-    assert_array_equal(recorder.models[-1][0], model.labels_)
+    for size, seen in enumerate(recorder.models, 1):
+        assert_array_equal(seen.exemplar_indices_, model.exemplar_indices_[:size])
+        assert seen.labels_.shape == (120,)
+    assert_array_equal(recorder.models[-1].labels_, model.labels_)
 
 
 def test_a_callback_stops_the_search_and_what_is_there_is_clustered():

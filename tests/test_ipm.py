@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from callbacks import Recorder
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle.selection import plain_ipm
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
@@ -249,39 +250,16 @@ def test_shares_and_counts():
     assert_array_equal(IPM(4).fit_select(X), IPM(4).fit(X).exemplar_indices_)
 
 
-class Stop:
-    """A callback that stops after so many picks and keeps what it saw."""
-
-    def __init__(self, after):
-        self.after, self.seen, self.models = after, [], []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, metadata=None, fitted_estimator=None):
-        if context.task_name != "iteration":
-            return False
-        self.seen.append(metadata["n_exemplars"])
-        self.models.append(fitted_estimator)
-        return len(self.seen) == self.after
-
-
 def test_a_callback_sees_every_pick_and_stops_with_those_made():
     X = data_of("tall")
-    stop = Stop(5)
-    model = IPM(20).set_callbacks(stop).fit(X)
+    recorder = Recorder(stop_after=5)
+    model = IPM(20).set_callbacks(recorder).fit(X)
     whole = IPM(20).fit(X)
-    assert stop.seen == [1, 2, 3, 4, 5]
+    assert [step["n_exemplars"] for step in recorder.steps] == [1, 2, 3, 4, 5]
     assert_array_equal(model.exemplar_indices_, whole.exemplar_indices_[:5])
     assert_array_equal(model.exemplar_scores_, whole.exemplar_scores_[:5])
-    assert_array_equal(stop.models[2].exemplar_indices_, whole.exemplar_indices_[:3])
-    assert stop.models[2].n_features_in_ == 12
+    assert_array_equal(recorder.models[2].exemplar_indices_, whole.exemplar_indices_[:3])
+    assert recorder.models[2].n_features_in_ == 12
 
 
 def random_span(rng, count, size):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from callbacks import Recorder
 from numpy.testing import assert_allclose, assert_array_equal
 from oracle.selection import kdpp_law, plain_elementary
 from scipy.special import gammaln
@@ -315,35 +316,12 @@ def test_odd_data_work(name, exemplars, kernel):
     assert model.log_likelihood_ < 1e-6
 
 
-class Stop:
-    """A callback that stops after so many draws and keeps what it saw."""
-
-    def __init__(self, after):
-        self.after, self.seen, self.models = after, [], []
-
-    def setup(self, estimator, context):
-        pass
-
-    def teardown(self, estimator, context):
-        pass
-
-    def on_fit_task_begin(self, estimator, context):
-        pass
-
-    def on_fit_task_end(self, estimator, context, *, metadata=None, fitted_estimator=None):
-        if context.task_name != "iteration":
-            return False
-        self.seen.append(metadata["n_exemplars"])
-        self.models.append(fitted_estimator)
-        return len(self.seen) == self.after
-
-
 def test_a_callback_sees_every_draw_and_stops_with_those_made():
     X = load_iris().data
-    watching = Stop(None)
+    watching = Recorder()
     whole = KDPP(4, random_state=0).set_callbacks(watching).fit(X)
-    model = KDPP(4, random_state=0).set_callbacks(Stop(2)).fit(X)
-    assert watching.seen == [1, 2, 3, 4]
+    model = KDPP(4, random_state=0).set_callbacks(Recorder(stop_after=2)).fit(X)
+    assert [step["n_exemplars"] for step in watching.steps] == [1, 2, 3, 4]
     assert set(model.exemplar_indices_) < set(whole.exemplar_indices_)
     assert_array_equal(model.exemplar_indices_, watching.models[1].exemplar_indices_)
     assert model.log_likelihood_ == watching.models[1].log_likelihood_

@@ -6,10 +6,11 @@ import warnings
 
 import numpy as np
 import pytest
+from callbacks import Recorder
 from cases import POINTS
 from estimators import each
 from sklearn.exceptions import ConvergenceWarning
-from support import Recorder, assert_same, fitted, quietly, results
+from support import assert_same, fitted, quietly, results
 
 # Callbacks
 
@@ -53,12 +54,12 @@ def test_callbacks_draw_no_numbers(case):
 def test_callbacks_are_given_a_model_that_is_as_good_as_fitted(case):
     recorder = Recorder()
     model = case.make().set_callbacks(recorder).fit(case.usual())
-    final, seen = results(model), results(recorder.last)
+    final, seen = results(model), results(recorder.models[-1])
     promised = ("embedding_", "components_") if case.has("transform") else ("exemplar_indices_",)
     for name in ("n_features_in_", *promised, *case.attributes & {"labels_"}):
         np.testing.assert_array_equal(seen[name], final[name], err_msg=name)
     if case.has("predict"):
-        np.testing.assert_array_equal(recorder.last.predict(case.usual()), model.labels_)
+        np.testing.assert_array_equal(recorder.models[-1].predict(case.usual()), model.labels_)
 
 
 @each(law="callbacks can stop")
