@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import pickle
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +20,7 @@ from smrmf.factorization._loop import Status, factorize
 from smrmf.factorization._manifold import ManifoldFactorization
 from smrmf.factorization._slots import (
     AbstractAffinity,
+    AbstractExemplars,
     AbstractPoints,
     FixedAffinity,
     FixedPoints,
@@ -186,24 +187,139 @@ def test_a_graph_that_changes_late_is_checked_too():
         run(slots(Returning(graph(), lopsided(graph()), unchanged=2)))
 
 
+@pytest.mark.parametrize("place", ["first", "later"])
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (graph().tocoo(), "as coo_array of float64: it must be an array or a CSR matrix"),
+        (graph().astype(int), "as csr_array of int64: it must be .* of floating-point numbers"),
+        (graph() * -1.0, "weights that are negative or not finite"),
+        (graph() * np.nan, "weights that are negative or not finite"),
+    ],
+    ids=["COO", "integers", "negative", "NaN"],
+)
+def test_a_graph_of_another_form_is_refused(place, wrong, words):
+    affinity = Returning(**{"first": graph(), "later": graph()} | {place: wrong})
+    with pytest.raises(ValueError, match=f"Returning returned a graph .*{words}"):
+        run(slots(affinity))
+
+
+@dataclass(frozen=True)
+class Answering(AbstractAffinity):
+    """Answer anything."""
+
+    first: object = (None, GraphTerm(graph(), 0.0))
+    later: object = (None, None)
+    Zt: object = field(default_factory=graph)
+
+    def init(self, X):
+        return self.first
+
+    def update(self, state, X, G, H, lam, mu):
+        return self.later
+
+    def representation(self, state):
+        return self.Zt
+
+
 @dataclass(frozen=True)
 class Moving(AbstractPoints):
-    """Return any points."""
+    """Answer any points and any components."""
 
-    points: np.ndarray
+    later: object = (None, None)
+    restored: object = None
 
     def update(self, state, Zt, target, mu):
-        return state, PointsTerm(self.points, 0.0)
+        return self.later
 
     def restore(self, state, F):
-        return F, {}
+        return (F, {}) if self.restored is None else self.restored
+
+
+@dataclass(frozen=True)
+class Naming(AbstractExemplars):
+    """Name anything."""
+
+    found: dict
+
+    def attributes(self, Zt, labels):
+        return self.found
+
+
+TERM = GraphTerm(graph(), 0.0)
+
+
+@pytest.mark.parametrize(
+    ("filling", "words"),
+    [
+        (Answering(first=TERM), "Answering.init returned GraphTerm, but .* second part is GraphTerm"),
+        (Answering(first=(None, graph())), "Answering.init returned NoneType, csr_array, but"),
+        (Answering(later=TERM), "Answering.update returned GraphTerm, but .* is GraphTerm or NoneType"),
+        (Answering(later=None), "Answering.update returned NoneType, but"),
+        (Answering(later=(None, TERM, 1)), "Answering.update returned NoneType, GraphTerm, int, but"),
+        (Moving(later=PointsTerm(X, 0.0)), "Moving.update returned PointsTerm, but .* PointsTerm or"),
+        (Moving(later=(None, X)), "Moving.update returned NoneType, ndarray, but"),
+    ],
+    ids=str,
+)
+def test_an_answer_that_is_no_state_with_a_term_is_refused(filling, words):
+    slot = "affinity" if isinstance(filling, AbstractAffinity) else "points"
+    with pytest.raises(TypeError, match=words) as refused:
+        run(replace(slots(), **{slot: filling}))
+    assert "\n" not in str(refused.value)
+
+
+class Extended(ManifoldFactorization):
+    """A method with any filling of one slot."""
+
+    filling = None
+
+    def _slots(self, problem, start):
+        kinds = {AbstractAffinity: "affinity", AbstractPoints: "points", AbstractExemplars: "exemplars"}
+        for kind, slot in kinds.items():
+            if isinstance(self.filling, kind):
+                return replace(slots(), **{slot: self.filling})
+        return self.filling
+
+
+SCORED = {"exemplar_indices_": [3, 1], "exemplar_scores_": [2.0, 1.0]}
+
+
+@pytest.mark.parametrize(
+    ("filling", "words"),
+    [
+        (Answering(Zt=graph()[:9]), r"Answering.representation has the shape \(9, 150\), but the graph has"),
+        (Moving(restored=np.ones((3, 4))), "Moving.restore returned ndarray, but .* second part is dict"),
+        (Moving(restored=(np.ones((3, 2)), {})), r"Moving.restore returned an F of shape \(3, 2\).*\(3, 4\)"),
+        (Naming({}), "Naming.attributes must have exemplar_indices_, some of the rows 0 to 149"),
+        (Naming(SCORED | {"exemplar_indices_": [3, 150]}), "Naming.attributes must have exemplar_indices_"),
+        (Naming(SCORED | {"exemplar_scores_": [1.0]}), "and exemplar_scores_, as many numbers"),
+        (Answering, "_slots returned ABCMeta, but must return Slots"),
+    ],
+    ids=str,
+)
+def test_results_that_do_not_fit_are_refused(monkeypatch, filling, words):
+    monkeypatch.setattr(Extended, "filling", filling)
+    model = Extended(3, random_state=0)
+    before = dict(vars(model))
+    with pytest.raises((TypeError, ValueError), match=words) as refused:
+        model.fit(X)
+    assert "\n" not in str(refused.value)
+    assert vars(model) == before
+
+
+def test_a_slot_cannot_change_what_the_fit_sets(monkeypatch):
+    monkeypatch.setattr(Extended, "filling", Naming(SCORED | {"labels_": None, "mood_": "good"}))
+    model = Extended(3, random_state=0).fit(X)
+    assert model.mood_ == "good"
+    assert model.labels_.shape == (150,)
 
 
 @pytest.mark.parametrize("wrong", [X[:, :2], X[:9], X[0]], ids=["columns", "rows", "vector"])
 def test_points_of_another_shape_are_refused(wrong):
     words = rf"Moving returned points of shape \({wrong.shape[0]}.*began with points of shape \(150, 4\)"
     with pytest.raises(ValueError, match=words):
-        run(slots(points=Moving(wrong)))
+        run(slots(points=Moving(later=(None, PointsTerm(wrong, 0.0)))))
 
 
 @pytest.mark.parametrize("name", ["affinity", "points", "exemplars"])

@@ -145,7 +145,7 @@ def test_paper_weights_are_left_alone():
     np.testing.assert_array_equal(start.scaled, X)
 
 
-def test_given_weights_are_meant_for_the_data_before_they_were_tamed():
+def test_given_weights_are_meant_for_the_data_as_they_came():
     rng = np.random.default_rng(0)
     X, G = rng.random((40, 3)), rng.random((40, 2))
     plain = RMNMF(2, init=G, manifold_weight=2.0).fit(X)

@@ -340,8 +340,8 @@ def scaled_selection_weight(
 ) -> float:
     """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
     if not isinstance(given, str):
-        # The objective of the loop is that of the data divided by scale * magnitude; D has no unit.
-        return float(given) / (start.scale * problem.magnitude)
+        # The objective of the loop is that of the data divided by its unit; D has none.
+        return float(given) / start.unit
     sizes = problem.sizes
     ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
     # With lambda = 0 the graph has no effect on G, and any beta serves.

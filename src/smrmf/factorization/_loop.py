@@ -14,6 +14,7 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from smrmf.factorization._slots import (
     GraphTerm,
     PointsTerm,
     Slots,
+    check_pair,
 )
 from smrmf.factorization._start import Start
 from smrmf.graph.graphs import Laplacian, check_graph
@@ -87,6 +89,8 @@ class Solution:
 
 def first_state(slots: Slots, start: Start) -> LoopState:
     """Do lines 3 to 5: the start, and the affinity's own first Z."""
+    if not isinstance(slots, Slots):
+        raise TypeError(f"_slots returned {type(slots).__name__}, but must return Slots.")
     for name, kind in SLOT_KINDS.items():
         if not isinstance(filling := getattr(slots, name), kind):
             raise TypeError(
@@ -94,7 +98,7 @@ def first_state(slots: Slots, start: Start) -> LoopState:
                 f"{kind.__module__}.{kind.__name__}."
             )
     X = start.scaled
-    affinity_state, graph = slots.affinity.init(X)
+    affinity_state, graph = check_pair(slots.affinity.init(X), (GraphTerm,), slots.affinity, "init")
     check_graph(graph.weights, len(X), type(slots.affinity).__name__)
     return LoopState(
         placed=PointsTerm(X, 0.0),
@@ -148,9 +152,9 @@ def factorize(
     state : LoopState, optional
         Where to go on; by default the loop begins with the start.
     """
-    affinity, points, lam = slots.affinity, slots.points, start.lam
     size = float(np.linalg.norm(start.scaled))
     state = first_state(slots, start) if state is None else state
+    affinity, points, lam = slots.affinity, slots.points, start.lam
     placed, graph, history, mu = state.placed, state.graph, state.history, state.mu
     X, G, F, E, L1, L2 = placed.X, state.G, state.F, state.E, state.L1, state.L2
     # G F is the one work array of this size: line 9 needs it, and the ascent of line 16 renews it.
@@ -175,11 +179,13 @@ def factorize(
         # objective are read from G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
-        learned, changed = affinity.update(state.affinity_state, X, G, H, lam, mu)
+        of_graph = affinity.update(state.affinity_state, X, G, H, lam, mu)
+        learned, changed = check_pair(of_graph, (GraphTerm, NoneType), affinity, "update")
         # Beyond the paper's loop: the points may move towards what fits them, as APMF's do.
         represented = partial(affinity.representation, learned)
         target = partial(_target, G, F, E, L1, mu)
-        turned, moved = points.update(state.points_state, represented, target, mu)
+        of_points = points.update(state.points_state, represented, target, mu)
+        turned, moved = check_pair(of_points, (PointsTerm, NoneType), points, "update")
         if moved is not None:
             _check_points(moved.X, X, type(points).__name__)
             placed, X = moved, moved.X

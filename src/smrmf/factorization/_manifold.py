@@ -16,8 +16,8 @@ from smrmf._validation import Sizes, as_dense, check_init, scale_to_safe_range
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features
-from smrmf.factorization._slots import Slots
-from smrmf.factorization._start import FirstPoints, Start, first_indicator, reduced_points, weigh
+from smrmf.factorization._slots import Slots, check_pair, exemplar_attributes
+from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
 
@@ -48,7 +48,9 @@ class ManifoldFactorization(Factorization):
     _reduction: ClassVar[staticmethod[[np.ndarray], tuple[np.ndarray, Reduction]]] = staticmethod(
         reduce_features
     )
-    _first_points: ClassVar[staticmethod[[Any, Problem], FirstPoints]] = staticmethod(reduced_points)
+    _first_points: ClassVar[staticmethod[[Any, Problem], FirstPoints]] = staticmethod(
+        lambda model, problem: FirstPoints(problem.reduced)
+    )
     _checks: ClassVar[tuple[Callable[[Any, Sizes, np.dtype], None], ...]] = ()
     _for_more_edges: ClassVar[str] = "raise n_neighbors"
 
@@ -104,8 +106,6 @@ class ManifoldFactorization(Factorization):
         first = type(self)._first_points(self, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
-        # What one unit of the loop's objective is in units of the data as they came.
-        unit = start.scale * problem.magnitude
         solution = factorize(
             slots,
             start,
@@ -114,9 +114,9 @@ class ManifoldFactorization(Factorization):
             tol=self.tol,
             pool=pool,
             on_iteration=lambda state: report(
-                {"n_iter": state.n_iter, "objective": state.history[-1] * unit},
+                {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
                 # Made only if a callback asks for them.
-                lambda: factors(problem, start, slots, state, consecutive_labels(state.G)[0]),
+                lambda: factors(problem, start, slots, state)[0],
             ),
         )
         return self._results(problem, start, slots, solution)
@@ -124,13 +124,14 @@ class ManifoldFactorization(Factorization):
     def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
         state, status = solution.state, solution.status
-        # The largest entry of each row of G (paper note 14).
-        labels, moved = consecutive_labels(state.G)
-        warnings = empty_cluster_warnings(labels, moved, self.n_clusters)
+        found, moved = factors(problem, start, slots, state)
+        warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters)
         Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
-        exemplars = slots.exemplars.attributes(Zt, labels)
-        history = np.asarray(state.history) * (start.scale * problem.magnitude)
-        attributes = factors(problem, start, slots, state, labels) | {
+        if Zt.shape != W.shape:
+            owner = type(slots.affinity).__name__
+            raise ValueError(f"{owner}.representation has the shape {Zt.shape}, but the graph has {W.shape}.")
+        history = np.asarray(state.history) * start.unit
+        attributes = found | {
             "affinity_": W,
             # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
@@ -144,22 +145,32 @@ class ManifoldFactorization(Factorization):
         if not (W != 0).sum():
             message = f"The graph is empty, so the manifold term has no effect: {self._for_more_edges}."
             warnings += [(message, UserWarning)]
-        return Fitted(attributes | exemplars, warnings)
+        # Theirs first: what the fit sets itself is not for a slot to change.
+        return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 
 
 def factors(
-    problem: Problem, start: Start, slots: Slots, state: LoopState, labels: np.ndarray
-) -> dict[str, Any]:
-    """Name what an iteration has found: labels, factors, and what new points need."""
+    problem: Problem, start: Start, slots: Slots, state: LoopState
+) -> tuple[dict[str, Any], list[int]]:
+    """Name what an iteration has found, labels, factors, and what new points need.
+
+    The second result lists the points that were moved into empty clusters.
+    """
     # Outermost last: the projection of APMF is undone first, then the reduction of the features.
-    F, own = slots.points.restore(state.points_state, state.F)
+    restored = slots.points.restore(state.points_state, state.F)
+    F, own = check_pair(restored, (dict,), slots.points, "restore")
+    if F.shape != (wanted := (len(state.F), problem.reduced.shape[1])):
+        owner = type(slots.points).__name__
+        raise ValueError(f"{owner}.restore returned an F of shape {F.shape}, but it must be {wanted}.")
     F = problem.reduction.restore_basis(F, state.G, start.scale)
-    return {
+    # The largest entry of each row of G (paper note 14).
+    labels, moved = consecutive_labels(state.G)
+    return own | {
         "labels_": labels,
         "embedding_": state.G,
         # G is orthonormal in any unit, so F alone carries the unit of the data.
-        "components_": start.scale * problem.magnitude * F,
+        "components_": start.unit * F,
         "_fit_data": problem.data,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,
-    } | own
+    }, moved

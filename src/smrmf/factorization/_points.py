@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -135,8 +136,9 @@ class ManifoldInput(NamedTuple):
 class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
 
-    ``representation`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
-    ``graph`` is the symmetric graph of it, on which clusters of any shape and first projections are found.
+    ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
+    ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found.
+    Both are made on first use, and once.
     """
 
     data: np.ndarray
@@ -146,8 +148,8 @@ class Problem:
     reduction: Reduction
     centered: Centered
     neighbors: Neighbors
-    representation: sp.csr_array
-    graph: sp.csr_array
+    representation: Callable[[], sp.csr_array]
+    graph: Callable[[], sp.csr_array]
     random_state: np.random.RandomState
     pool: Pool
 
@@ -164,7 +166,8 @@ def prepare(
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     centered, neighbors = remember(search, reduced, wanted, pool)
-    representation = simplex_graph(neighbors, sizes.n_neighbors)
+    # Other starts and other graphs need neither.
+    representation = cache(partial(simplex_graph, neighbors, sizes.n_neighbors))
     return Problem(
         data=given.data,
         magnitude=given.magnitude,
@@ -174,7 +177,7 @@ def prepare(
         centered=centered,
         neighbors=neighbors,
         representation=representation,
-        graph=symmetrize(representation),
+        graph=cache(lambda: symmetrize(representation())),
         random_state=random_state,
         pool=pool,
     )

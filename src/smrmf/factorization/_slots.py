@@ -28,6 +28,19 @@ from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
 State = TypeVar("State")
 
 
+def check_pair(returned: Any, kinds: tuple[type, ...], owner: object, method: str) -> tuple[Any, Any]:
+    """Return a pair whose second part is of one of the kinds; refuse what else a filling has returned."""
+    # A GraphTerm is a tuple of two as well, so its type is asked for and not its length alone.
+    if type(returned) is tuple and len(returned) == 2 and isinstance(returned[1], kinds):
+        return returned
+    found = [type(part).__name__ for part in (returned if type(returned) is tuple else [returned])]
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    raise TypeError(
+        f"{type(owner).__name__}.{method} returned {', '.join(found)}, but must return a pair whose second "
+        f"part is {wanted}."
+    )
+
+
 class GraphTerm(NamedTuple):
     """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
 
@@ -83,6 +96,18 @@ class AbstractExemplars(ABC):
     @abstractmethod
     def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
         """Return ``exemplar_indices_``, best first, ``exemplar_scores_``, and what else there is."""
+
+
+def exemplar_attributes(exemplars: AbstractExemplars, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+    """Ask which points to report; refuse an answer without rows and their scores."""
+    found = exemplars.attributes(Zt, labels)
+    rows, scores = (np.asarray(found.get(f"exemplar_{name}_", ())) for name in ("indices", "scores"))
+    if not 0 < len(rows) == len(scores) or not np.isin(rows, np.arange(len(labels))).all():
+        raise ValueError(
+            f"{type(exemplars).__name__}.attributes must have exemplar_indices_, some of the rows 0 to "
+            f"{len(labels) - 1}, and exemplar_scores_, as many numbers."
+        )
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,14 +10,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 from sklearn.utils import check_array
 
 from smrmf._parallel import Pool
 from smrmf._validation import check_nonnegative
 from smrmf.factorization._points import Problem
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
-from smrmf.kernels.nonnegative_svd import nonnegative_parts
+from smrmf.kernels.nonnegative_svd import nonnegative_svd
 from smrmf.kernels.prox import least_squares_basis
 from smrmf.sharing import remember
 
@@ -44,6 +43,7 @@ class Start(NamedTuple):
     G: np.ndarray  # n x c, orthonormal if it is a clustering without empty clusters
     F: np.ndarray  # c x m
     scale: float
+    unit: float  # of the loop's objective, in units of that of the data as they came
     lam: float
     mu: float
     points_state: Any = None
@@ -56,24 +56,19 @@ def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
         return np.ascontiguousarray(init, dtype=dtype)
     if init == "nndsvd":
         # On the data as given: reduced coordinates may be negative.
-        return remember(nndsvd, problem.data, c)
+        return remember(nonnegative_svd, problem.data, c)
     if init == "kmeans":
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
     else:
         labels = graph_labels(
             problem.reduced,
-            problem.graph,
+            problem.graph(),
             c,
             problem.random_state,
             problem.pool,
             diffusion_steps=DIFFUSION_STEPS,
         )
     return indicator(labels, c, dtype)
-
-
-def reduced_points(model: Any, problem: Problem) -> FirstPoints:
-    """Begin with the reduced points themselves, as all methods do that do not move them."""
-    return FirstPoints(problem.reduced)
 
 
 def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -102,7 +97,7 @@ def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
            [1.789, 0.   ],
            [0.   , 1.   ]])
     """
-    # A public name, and so a door of its own; the checks are nothing beside the SVD.
+    # For users: a fit has passed the door before, and takes the kernel itself.
     X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
     check_nonnegative("nndsvd", float(X.min()))
     limit = min(X.shape)
@@ -110,8 +105,7 @@ def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
         raise ValueError(
             f"n_clusters={n_clusters} must be at least 1 and at most min(n_samples, n_features)={limit}."
         )
-    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
-    return nonnegative_parts(left[:, :n_clusters], values, right)[0]
+    return remember(nonnegative_svd, X, n_clusters)
 
 
 def is_indicator(G: np.ndarray) -> bool:
@@ -150,4 +144,4 @@ def weigh(
     automatic = typical * n / c
     lam = automatic if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude / scale
     mu = strength / typical if isinstance(penalty, str) else float(penalty) * magnitude
-    return Start(scaled, G, F, scale, lam, mu, first.state)
+    return Start(scaled, G, F, scale, scale * magnitude, lam, mu, first.state)

@@ -159,7 +159,7 @@ class AMRMF(ManifoldFactorization):
             beta,
             smoothness=None,
             list_size=2 * sizes.n_neighbors,
-            first=problem.representation,
+            first=problem.representation(),
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
         return Slots(AdaptiveAffinity(columns), FixedPoints(), exemplars)

@@ -33,23 +33,23 @@ def projected_points(model: APMF, problem: Problem) -> FirstPoints:
     """Begin with the points in the directions in which neighbours in the first graph differ least."""
     X, pool = problem.reduced, problem.pool
     count = projected_coordinates(model.n_components, X.shape[1])
-    P = smallest_axes(graph_scatter(problem.graph, X, pool), count)
+    P = smallest_axes(graph_scatter(problem.graph(), X, pool), count)
     return FirstPoints(pool.matmul(X, P), P)
 
 
 class APMF(ManifoldFactorization):
     """Cluster by a factorisation whose graph and projection are learned with it: APMF.
 
-    Solves ``min ||X W - G F||_{2,1} + lambda tr(G' L_S G) + alpha sum_ij s_ij^2 ||W'(x_i - x_j)||^2`` with
-    G non-negative and orthonormal, rows of S on the simplex and orthonormal columns of W. Pick it when
+    Solves ``min ||X P - G F||_{2,1} + lambda tr(G' L_S G) + alpha sum_ij s_ij^2 ||P'(x_i - x_j)||^2`` with
+    G non-negative and orthonormal, rows of S on the simplex and orthonormal columns of P. Pick it when
     many features are noise and a subspace in which neighbours agree should be found along with the
     clusters. It needs up to four n x n arrays, and ``n^2 m + n m^2`` operations per iteration, which suits
     up to some thousand points and features.
 
-    The published iteration has the sign of a multiplier wrong and drops a term of the W step, so that its
-    residual diverges; here every update minimises (W: lowers) the augmented Lagrangian. Where the
+    The published iteration has the sign of a multiplier wrong and drops a term of the step of P, so that its
+    residual diverges; here every update minimises (P: lowers) the augmented Lagrangian. Where the
     points do not fill their features, in particular with more features than points, the objective is
-    close to zero for a W in directions in which the points do not extend. **There the points are first
+    close to zero for a P in directions in which the points do not extend. **There the points are first
     reduced to the principal axes that hold 99.9 % of their variance**, which is a change of method. The
     points are centred, as in the authors' code.
 
@@ -104,7 +104,7 @@ class APMF(ManifoldFactorization):
     exemplar_scores_ : array
         Their scores under ``exemplar_rule``.
     projection_ : array of shape (n_features, n_components_)
-        The learned W, orthonormal columns.
+        The learned P, orthonormal columns.
     n_components_ : int
         Coordinates after projection.
     affinity_ : array of shape (n_samples, n_samples)
@@ -190,10 +190,10 @@ class APMF(ManifoldFactorization):
             mean = 2 * float(np.var(start.scaled, axis=0).sum())
             alpha = (start.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
-            # Squared distances shrink by (scale * magnitude)^2, the objective by scale * magnitude.
-            alpha = self.projection_weight * start.scale * problem.magnitude
+            # Squared distances are divided by the unit squared, the objective by the unit.
+            alpha = self.projection_weight * start.unit
         return Slots(
-            ProjectedAffinity(problem.representation, alpha, problem.pool),
+            ProjectedAffinity(problem.representation(), alpha, problem.pool),
             ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
         )

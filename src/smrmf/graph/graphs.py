@@ -94,6 +94,14 @@ def check_graph(weights: Any, n_samples: int, owner: str) -> None:
             f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
             "and one column per point."
         )
+    values = weights.data if sp.issparse(weights) else weights
+    if (sp.issparse(weights) and weights.format != "csr") or values.dtype.kind != "f":
+        raise ValueError(
+            f"{owner} returned a graph as {type(weights).__name__} of {weights.dtype}: it must be an array "
+            "or a CSR matrix of floating-point numbers."
+        )
+    if values.size and not 0 <= values.min() <= values.max() < np.inf:  # which NaN does not pass
+        raise ValueError(f"{owner} returned a graph with weights that are negative or not finite.")
     # A random vector sees any difference between W and its transpose, at the price of two products.
     probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
     rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg
+
+
+def nonnegative_svd(X: np.ndarray, n_columns: int) -> np.ndarray:
+    """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (paper note 13)."""
+    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    return nonnegative_parts(left[:, :n_columns], values, right)[0]
 
 
 def nonnegative_parts(

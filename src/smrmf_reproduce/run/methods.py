@@ -10,7 +10,6 @@ import sklearn.cluster
 
 import smrmf
 from smrmf import nndsvd
-from smrmf.sharing import remember
 from smrmf_reproduce.run.plan import PlanError, Run
 
 # Entries of the non-negative SVD that count as zero where a reading fills them (paper note 13).
@@ -53,8 +52,8 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
 def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
     """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
     dense = X.toarray() if hasattr(X, "toarray") else X
-    # n x c, and the same at every point of a grid: one SVD serves them all.
-    G = remember(nndsvd, dense, n_clusters)
+    # The same at every point of a grid: nndsvd shares its SVD among them.
+    G = nndsvd(dense, n_clusters)
     return np.where(G < SMALL, fill, G)
 
 
