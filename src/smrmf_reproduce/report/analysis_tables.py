@@ -12,8 +12,6 @@ from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row,
 from smrmf_reproduce.run.plan import MAIN
 from smrmf_reproduce.run.store import DONE, Record
 
-NEIGHBORS = (5, 10, 15, "sqrt")
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
 ALL = "both"
 
 
@@ -164,7 +162,6 @@ def sensitivity_k_table(results: Results) -> Table:
         results,
         "sensitivity-k",
         "n_neighbors",
-        NEIGHBORS,
         "k = {}",
         "Sensitivity to the number of neighbours k",
     )
@@ -176,15 +173,14 @@ def sensitivity_exemplars_table(results: Results) -> Table:
         results,
         "sensitivity-exemplars",
         "exemplars",
-        SHARES,
         "{:.0%}",
         "Sensitivity to the share of exemplars",
     )
 
 
-def _tabulate_sensitivity(
-    results: Results, experiment: str, name: str, values: tuple[Any, ...], heading: str, title: str
-) -> Table:
+def _tabulate_sensitivity(results: Results, experiment: str, name: str, heading: str, title: str) -> Table:
+    grid = results.paper.grids.get(experiment, {})
+    values, weights = grid.get(name, []), grid.get("manifold_weight", [])
     rows = []
     for data in results.data_sets(experiment):
         runs = results.runs(experiment, data, results.paper.main)
@@ -196,9 +192,9 @@ def _tabulate_sensitivity(
         insert_average(rows, f"average, {count(len(full), 'set')}", means)
     columns = tuple("k = ⌊√n⌋" if value == "sqrt" else heading.format(value) for value in values)
     note = (
-        f"{results.paper.main}'s accuracy at λ = β = 0.1, everything else as in the comparison. The "
-        "paper shows these as curves that are not in its available text, so there is no number to "
-        "compare with."
+        f"{results.paper.main}'s accuracy at λ = β = {', '.join(map(str, weights))}, everything else as in "
+        "the comparison. The paper shows these as curves that are not in its available text, so there is no "
+        "number to compare with."
     )
     return Table(experiment.replace("-", "_"), title, note, columns, tuple(rows), colored=False, best=True)
 

@@ -53,7 +53,8 @@ def _spaced(n: int) -> list[int]:
 
 def sensitivity_k(results: Results, tables: Tables) -> Figure | None:
     """Draw the main method's accuracy against the number of neighbours, a panel for each set."""
-    return _draw_sensitivity(tables["sensitivity_k"], ["5", "10", "15", "√n"], "neighbours k")
+    labels = [column.removeprefix("k = ").strip("⌊⌋") for column in tables["sensitivity_k"].columns]
+    return _draw_sensitivity(tables["sensitivity_k"], labels, "neighbours k")
 
 
 def sensitivity_exemplars(results: Results, tables: Tables) -> Figure | None:

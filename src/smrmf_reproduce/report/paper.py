@@ -64,6 +64,8 @@ class Paper:
         The method that ``main`` improves on.
     claims, targets : sequence of mapping
         What is judged, as the plan has it.
+    grids : mapping
+        The grid of every experiment that has its own, parameter by parameter.
     remarks : mapping
         Sentences on what is odd in the paper's figures, by where they stand.
 
@@ -88,6 +90,7 @@ class Paper:
     baseline: str = ""
     claims: Sequence[Mapping[str, Any]] = ()
     targets: Sequence[Mapping[str, Any]] = ()
+    grids: Mapping[str, Mapping[str, Sequence[Any]]] = field(default_factory=dict)
     remarks: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
@@ -102,6 +105,7 @@ class Paper:
             baseline=next(iter(plan.methods("baseline")), ""),
             claims=plan.content.get("claims", ()),
             targets=plan.content.get("targets", ()),
+            grids={each["name"]: each["grid"] for each in plan.content["experiments"] if "grid" in each},
             remarks=plan.content.get("remarks", {}),
         )
 
