@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
 from pathlib import Path
 
@@ -185,18 +184,13 @@ def test_a_method_that_cannot_be_imported_is_refused_before_anything_runs(tmp_pa
     assert not (tmp_path / "out").exists()
 
 
-def shared_data():
-    folder = os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data"
-    return Path(folder)
-
-
 @pytest.mark.slow
 def test_quick_runs_from_beginning_to_end(tmp_path):
-    """With the data sets if they are at hand, else on the moons alone."""
-    environment = os.environ | {"SMRMF_DATA": str(shared_data())} if shared_data().is_dir() else None
-    sets = "sonar,2d-moons" if environment else "2d-moons"
+    """With a real data set if it is at hand, else on the moons alone."""
+    at_hand = {info.name for info in list_datasets() if info.present}
+    sets = "sonar,2d-moons" if "sonar" in at_hand else "2d-moons"
     command = [*COMMAND, "--quick", "--data", sets, "--output", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
     assert {record["status"] for record in records} == {"done"}
