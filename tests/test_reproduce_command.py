@@ -14,7 +14,7 @@ from moons_plan import COMMAND, GOOD, PLAN, carry_out
 from rich.console import Console
 
 from smrmf.datasets import list_datasets
-from smrmf_reproduce.command import Request, check_data_sets, not_loadable, reproduce
+from smrmf_reproduce.command import Request, check_data_sets, check_estimators, not_loadable, reproduce
 from smrmf_reproduce.run.measure import failed
 from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.session import Session
@@ -172,16 +172,30 @@ def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
     assert cells["Wave", "RMNMF"]["paper"] == "0.71"
 
 
-def test_a_method_that_cannot_be_imported_is_refused_before_anything_runs(tmp_path):
-    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", "nobody.has.this:Method")
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
+        ("Kmeans", "'Kmeans' is no class of smrmf or sklearn.cluster"),
+        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
+    ],
+)
+def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(name, said, tmp_path):
+    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", name)
     plan = tmp_path / "plan.toml"
     plan.write_text(text)
-    command = [*COMMAND, "--plan", plan, "--only", "Ward", "--output", tmp_path / "out"]
+    command = [*COMMAND, "--plan", plan, "--only", "Ward", "--data", "2d-moons", "--output", tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "'nobody.has.this:Method' cannot be imported" in done.stderr
+    assert said in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_every_method_of_the_papers_plan_is_found():
+    runs = Plan.read().runs
+    assert any(run.is_measurement for run in runs)  # measurements are no estimators
+    check_estimators(runs)
 
 
 @pytest.mark.slow
