@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -170,6 +172,12 @@ def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
     assert float(cells["2DMoons", "Ward"]["ours"]) == pytest.approx(best, abs=1e-4)
     assert cells["2DMoons", "Ward"]["paper"] == ""
     assert cells["Wave", "RMNMF"]["paper"] == "0.71"
+
+
+def test_the_guide_shows_the_plan_with_a_method_of_ones_own():
+    guide = (OWN_METHOD.parent / "user_guide.md").read_text(encoding="utf8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    assert tomllib.loads(shown) == tomllib.loads(OWN_METHOD.read_text(encoding="utf8"))
 
 
 @pytest.mark.parametrize(
