@@ -32,7 +32,7 @@ KNOWN_TO_NEW_POINTS = {"_estimator", "_parallel", "_validation", "graph", "kerne
 MODULES = {
     "": {"_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
-        *("balls", "determinantal", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
+        *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
         *("row_sparse", "scaling", "semi_nonnegative", "simplex"),
     },
     "graph": {"exemplars", "graphs", "labels", "neighbors"},
@@ -41,7 +41,7 @@ MODULES = {
         *("_projected", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
-    "selection": {"_base", "ds3", "esc", "ipm", "kdpp"},
+    "selection": {"_base", "_determinantal", "ds3", "esc", "ipm", "kdpp"},
     "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers"},
     "cli": {"_shared", "data", "reproduce"},
 }

@@ -15,9 +15,9 @@ from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, lin
 
 from smrmf import _parallel, _validation
 from smrmf._parallel import SERIAL, SERIAL_LIBRARIES
-from smrmf.kernels.determinantal import draw_rows, draw_values, log_elementary, random_complement
 from smrmf.kernels.principal_axes import gram, principal_axes
 from smrmf.kernels.scaling import unit_rows
+from smrmf.selection._determinantal import draw_rows, draw_values, log_elementary, random_complement
 from smrmf.selection.kdpp import KDPP, _basis, _similarities
 
 rng = np.random.default_rng(5)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
+import re
 import subprocess
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from moons_plan import COMMAND, GOOD, PLAN, carry_out
 from rich.console import Console
 
 from smrmf.datasets import list_datasets
-from smrmf_reproduce.command import Request, check_data_sets, not_loadable, reproduce
+from smrmf_reproduce.command import Request, check_data_sets, check_estimators, not_loadable, reproduce
 from smrmf_reproduce.run.measure import failed
 from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.session import Session
@@ -173,30 +174,45 @@ def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
     assert cells["Wave", "RMNMF"]["paper"] == "0.71"
 
 
-def test_a_method_that_cannot_be_imported_is_refused_before_anything_runs(tmp_path):
-    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", "nobody.has.this:Method")
+def test_the_guide_shows_the_plan_with_a_method_of_ones_own():
+    guide = (OWN_METHOD.parent / "user_guide.md").read_text(encoding="utf8")
+    (shown,) = re.findall(r"```toml\n(.*?)```", guide, re.DOTALL)
+    assert tomllib.loads(shown) == tomllib.loads(OWN_METHOD.read_text(encoding="utf8"))
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
+        ("Kmeans", "'Kmeans' is no class of smrmf or sklearn.cluster"),
+        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
+    ],
+)
+def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(name, said, tmp_path):
+    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", name)
     plan = tmp_path / "plan.toml"
     plan.write_text(text)
-    command = [*COMMAND, "--plan", plan, "--only", "Ward", "--output", tmp_path / "out"]
+    command = [*COMMAND, "--plan", plan, "--only", "Ward", "--data", "2d-moons", "--output", tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "'nobody.has.this:Method' cannot be imported" in done.stderr
+    assert said in done.stderr
     assert not (tmp_path / "out").exists()
 
 
-def shared_data():
-    folder = os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data"
-    return Path(folder)
+def test_every_method_of_the_papers_plan_is_found():
+    runs = Plan.read().runs
+    assert any(run.is_measurement for run in runs)  # measurements are no estimators
+    check_estimators(runs)
 
 
 @pytest.mark.slow
 def test_quick_runs_from_beginning_to_end(tmp_path):
-    """With the data sets if they are at hand, else on the moons alone."""
-    environment = os.environ | {"SMRMF_DATA": str(shared_data())} if shared_data().is_dir() else None
-    sets = "sonar,2d-moons" if environment else "2d-moons"
+    """With a real data set if it is at hand, else on the moons alone."""
+    at_hand = {info.name for info in list_datasets() if info.present}
+    sets = "sonar,2d-moons" if "sonar" in at_hand else "2d-moons"
     command = [*COMMAND, "--quick", "--data", sets, "--output", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
     assert {record["status"] for record in records} == {"done"}

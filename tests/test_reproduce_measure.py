@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import tomllib
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import moons_plan
@@ -14,14 +12,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from smrmf import datasets
 from smrmf.metrics import kernel_neighborhoods
 from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
-from smrmf_reproduce.run.measure import Worker, failed, load_points
+from smrmf_reproduce.run.measure import SIMULATED, Worker, failed, load_points
 from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import Plan
 
-FOLDER = Path(os.environ.get("SMRMF_DATA") or Path(__file__).parents[2] / "shared" / "data")
 RUNS = Plan(tomllib.loads(moons_plan.PLAN)).select(["RMNMF"])
 DENSE = [name for name in TWELVE_SETS if name != "20-news"]
 
@@ -40,11 +36,10 @@ def test_learned_neighborhoods_are_the_largest_positive_entries_of_rows_without_
     assert found["other"] == pytest.approx(0.5)
 
 
-@pytest.mark.skipif(not FOLDER.is_dir(), reason="the paper's data sets are not at hand")
 @pytest.mark.parametrize("name", DENSE)
-def test_before_selection_the_papers_table_is_reproduced(name):
+def test_before_selection_the_papers_table_is_reproduced(name, real_data):
     """Paper note 29: data, cleaning and kernel are the paper's."""
-    X, y = datasets.load(name, data_home=FOLDER, download=False)
+    X, y = real_data(name)
     printed = Paper.of(Plan.read())
     for quantity, value in kernel_neighborhoods(X, y, "squared-distance").items():
         expected = printed.value("violation", name, f"before {quantity}")
@@ -100,12 +95,10 @@ def test_only_what_the_plan_asks_for_is_recorded():
 
 
 @pytest.mark.parametrize(("data", "bandwidth"), [("2d-moons", "distance"), ("sonar", "squared-distance")])
-def test_a_measurement_is_of_the_data_themselves(data, bandwidth):
-    if data == "sonar" and not FOLDER.is_dir():
-        pytest.skip("the paper's data sets are not at hand")
+def test_a_measurement_is_of_the_data_themselves(data, bandwidth, real_data):
+    X, y = load_points(data, None) if data in SIMULATED else real_data(data)
     (run,) = Plan.read().select(["neighborhoods"], [data])
-    record = Worker(str(FOLDER)).measure(run)
-    X, y = load_points(data, str(FOLDER))
+    record = Worker().measure(run)
     assert record["status"] == "done"
     assert record["neighborhoods"] == kernel_neighborhoods(X, y, bandwidth)
     assert record["accuracy"] is None

@@ -122,8 +122,8 @@ def check_extras() -> None:
 
 
 def check_estimators(runs: Sequence[Run]) -> None:
-    """Refuse a plan whose methods of other packages cannot be imported."""
-    for name in dict.fromkeys(run.estimator for run in runs if ":" in run.estimator):
+    """Refuse a plan with a method whose class cannot be found."""
+    for name in dict.fromkeys(run.estimator for run in runs if not run.is_measurement):
         find_estimator(name)
 
 

@@ -40,19 +40,19 @@ def squared_norms(X):
     return np.einsum("ij,ij->i", X, X)
 
 
-def squared_distances(X, Y, x_norms=None, y_norms=None, out=None):
+def squared_distances(X, Y, x_norms=None, y_norms=None):
     """Compute ``||x_i - y_j||^2`` for all pairs of rows, by one matrix product.
 
     The product form loses digits when the points lie far from the origin: centre them first.
     """
     x_norms = squared_norms(X) if x_norms is None else x_norms
     y_norms = squared_norms(Y) if y_norms is None else y_norms
-    out = np.matmul(X, Y.T, out=out)
-    out *= -2
-    out += x_norms[:, None]
-    out += y_norms[None, :]
+    squared = X @ Y.T
+    squared *= -2
+    squared += x_norms[:, None]
+    squared += y_norms[None, :]
     # Rounding may leave a small negative number for points that nearly coincide.
-    return np.maximum(out, 0, out=out)
+    return np.maximum(squared, 0, out=squared)
 
 
 @kernel

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import ClusterMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags
 
-from smrmf._estimator import FitReporter, Fitted
+from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import (
     COUNT,
@@ -205,11 +204,8 @@ class DS3(ClusterMixin, Selector):
         fitted = attributes(found.Zt) | {"n_iter_": found.n_iter, "converged_": found.converged}
         if found.converged or found.stopped or self.tol == 0:
             return Fitted(fitted, [])
-        message = (
-            f"DS3 did not converge in max_iter={self.max_iter} iterations: entries of Z still change or "
-            "violate a constraint by more than tol: raise max_iter or tol."
-        )
-        return Fitted(fitted, [(message, ConvergenceWarning)])
+        reason = "entries of Z still change or violate a constraint by more than tol: raise max_iter or tol"
+        return Fitted(fitted, convergence_warnings("DS3", found.n_iter, reason))
 
     def _row_constraint(self, D: np.ndarray, n_exemplars: int) -> Callable[[float], RowConstraint]:
         """Return what is asked of the rows of Z, for a given penalty."""

@@ -20,11 +20,11 @@ from smrmf._validation import (
     count_exemplars,
 )
 from smrmf.graph.exemplars import best_first
-from smrmf.kernels.determinantal import draw_rows, draw_values, log_elementary, random_complement
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.principal_axes import Axes, eigenpairs, gram, principal_axes
 from smrmf.kernels.scaling import matmul, unit_rows
 from smrmf.selection._base import SelectionInput, Selector
+from smrmf.selection._determinantal import draw_rows, draw_values, log_elementary, random_complement
 
 # What "auto" adds to the diagonal, as a share of its mean, where the rank is too small.
 AUTO_REGULARIZATION = 1e-3

@@ -20,7 +20,7 @@ def find_estimator(name: str) -> Any:
     """Return a class of ``smrmf`` or ``sklearn.cluster``, or any other named as ``package.module:Class``."""
     module, _, kind = name.rpartition(":")
     if not module:
-        return getattr(smrmf, name, None) or getattr(sklearn.cluster, name)
+        return _find_short(name)
     try:
         return getattr(import_module(module), kind)
     except (ImportError, AttributeError) as error:
@@ -28,6 +28,18 @@ def find_estimator(name: str) -> Any:
             f"The estimator {name!r} cannot be imported ({error}): install its package, or put its folder on "
             "PYTHONPATH."
         ) from error
+
+
+def _find_short(name: str) -> Any:
+    """Return a class of ``smrmf``, else of ``sklearn.cluster``."""
+    for package in (smrmf, sklearn.cluster):
+        found = getattr(package, name, None)
+        if isinstance(found, type):  # modules and functions have names there, too
+            return found
+    raise PlanError(
+        f"The estimator {name!r} is no class of smrmf or sklearn.cluster: correct the name, or write "
+        "'package.module:Class' for a class of another package."
+    )
 
 
 def build(run: Run, X: Any, n_clusters: int) -> Any:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
+from smrmf._parallel import Pool
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.principal_axes import orthogonal_remainder
 from smrmf.kernels.scaling import matmul
@@ -13,7 +16,7 @@ from smrmf.kernels.scaling import matmul
 SAME_ROW = 1e-8
 
 
-def log_elementary(log_values, k):
+def log_elementary(log_values: np.ndarray, k: int) -> np.ndarray:
     """Compute ``log e_l(v_1, ..., v_j)`` as entry (j, l); ``e_l`` sums the products of all sets of l values.
 
     Logarithms, because a few hundred values above one already overflow (paper note 46).
@@ -26,7 +29,7 @@ def log_elementary(log_values, k):
     return table
 
 
-def draw_values(log_values, table, random_state):
+def draw_values(log_values: np.ndarray, table: np.ndarray, random_state: np.random.RandomState) -> np.ndarray:
     """Draw as many values as the table provides for, with probability proportional to their product."""
     uniform = random_state.uniform(size=len(log_values))
     size = table.shape[1] - 1
@@ -42,7 +45,7 @@ def draw_values(log_values, table, random_state):
     return np.array(drawn[::-1], dtype=np.intp)
 
 
-def random_complement(V, size, random_state):
+def random_complement(V: np.ndarray, size: int, random_state: np.random.RandomState) -> np.ndarray:
     """Draw a random space orthogonal to the orthonormal columns of V; return an orthonormal basis."""
     basis = random_state.normal(size=(len(V), size))
     for _ in range(2):  # rounding leaves a little of V the first time
@@ -51,7 +54,7 @@ def random_complement(V, size, random_state):
     return basis
 
 
-def draw_rows(V, random_state, pool):
+def draw_rows(V: np.ndarray, random_state: np.random.RandomState, pool: Pool) -> Iterator[int]:
     """Draw as many rows Y as V has columns, which are orthonormal, with probability ``det(V_Y)^2``.
 
     One after the other, each with a probability proportional to what is left of its square outside the
