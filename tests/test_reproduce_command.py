@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -198,6 +199,12 @@ def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(name, sai
     assert len(done.stderr.strip().splitlines()) == 1
     assert said in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_selector_that_cannot_be_found_is_refused():
+    (run,) = Plan.read().select(["IPM"], ["sonar"])[:1]
+    with pytest.raises(PlanError, match="'Ipm' is no class of smrmf"):
+        check_estimators([replace(run, settings=run.settings | {"selector": "Ipm"})])
 
 
 def test_every_method_of_the_papers_plan_is_found():

@@ -122,8 +122,10 @@ def check_extras() -> None:
 
 
 def check_estimators(runs: Sequence[Run]) -> None:
-    """Refuse a plan with a method whose class cannot be found."""
-    for name in dict.fromkeys(run.estimator for run in runs if not run.is_measurement):
+    """Refuse a plan with a method, or with a selector of one, whose class cannot be found."""
+    fits = [run for run in runs if not run.is_measurement]
+    selectors = [run.settings["selector"] for run in fits if "selector" in run.settings]
+    for name in dict.fromkeys([*(run.estimator for run in fits), *selectors]):
         find_estimator(name)
 
 

@@ -50,7 +50,7 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
     base = kind.paper_settings() if wanted == "paper" and hasattr(kind, "paper_settings") else {}
     selector = settings.pop("selector", None)
     if selector:
-        settings["selector"] = _told(getattr(smrmf, selector)(n_jobs=1), random_state=run.seed)
+        settings["selector"] = _told(find_estimator(selector)(n_jobs=1), random_state=run.seed)
     fill = settings.pop("fill", 0.0)
     if fill:
         settings["init"] = filled_start(X, n_clusters, fill)
