@@ -12,7 +12,7 @@ from smrmf import SMRMF, FastSMRMF
 from smrmf._parallel import thread_pool
 from smrmf.sharing import SharedWork, remember, shared_work
 
-PREPARATION = {"search", "nndsvd"}
+PREPARATION = {"search", "nonnegative_svd"}
 SHARED = {SMRMF: PREPARATION | {"a2dm2"}, FastSMRMF: PREPARATION}
 
 
