@@ -19,6 +19,7 @@ from rich.console import Console
 from smrmf.datasets import list_datasets
 from smrmf_reproduce.command import Request, check_data_sets, check_estimators, not_loadable, reproduce
 from smrmf_reproduce.run.measure import failed
+from smrmf_reproduce.run.methods import find_estimator
 from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.session import Session
 from smrmf_reproduce.run.store import Store
@@ -181,24 +182,29 @@ def test_the_guide_shows_the_plan_with_a_method_of_ones_own():
     assert tomllib.loads(shown) == tomllib.loads(OWN_METHOD.read_text(encoding="utf8"))
 
 
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
-        ("Kmeans", "'Kmeans' is no class of smrmf or sklearn.cluster"),
-        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
-    ],
-)
-def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(name, said, tmp_path):
-    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", name)
+def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(tmp_path):
+    text = OWN_METHOD.read_text().replace("sklearn.cluster:AgglomerativeClustering", "Kmeans")
     plan = tmp_path / "plan.toml"
     plan.write_text(text)
     command = [*COMMAND, "--plan", plan, "--only", "Ward", "--data", "2d-moons", "--output", tmp_path / "out"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert said in done.stderr
+    assert "'Kmeans' is no class of smrmf or sklearn.cluster" in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
+        ("sklearn.cluster:Method", "'sklearn.cluster:Method' cannot be imported"),
+        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
+    ],
+)
+def test_names_that_are_no_class_are_refused(name, said):
+    with pytest.raises(PlanError, match=said):
+        find_estimator(name)
 
 
 def test_a_selector_that_cannot_be_found_is_refused():
@@ -215,12 +221,14 @@ def test_every_method_of_the_papers_plan_is_found():
 
 @pytest.mark.slow
 def test_quick_runs_from_beginning_to_end(tmp_path):
-    """With a real data set if it is at hand, else on the moons alone."""
-    at_hand = {info.name for info in list_datasets() if info.present}
-    sets = "sonar,2d-moons" if "sonar" in at_hand else "2d-moons"
-    command = [*COMMAND, "--quick", "--data", sets, "--output", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
-    assert done.returncode == 0, done.stdout + done.stderr
+    """All methods on the moons, and some of them on a real data set if it is at hand."""
+    asked = [["--data", "2d-moons"]]
+    if "sonar" in {info.name for info in list_datasets() if info.present}:
+        asked.append(["--data", "2d-moons,sonar", "--only", "neighborhoods,RMNMF,f-SMRMF"])
+    for choice in asked:
+        command = [*COMMAND, "--quick", *choice, "--output", tmp_path]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+        assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
     assert {record["status"] for record in records} == {"done"}
     page = (tmp_path / "index.html").read_text()
