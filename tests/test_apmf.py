@@ -19,8 +19,9 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
+from smrmf._validation import Sizes
 from smrmf.factorization._loop import _target, update_error, update_indicator, update_nonnegative
-from smrmf.factorization._points import KEPT_VARIANCE, Reduction, leading_axes
+from smrmf.factorization._points import KEPT_VARIANCE, ManifoldInput, Reduction, leading_axes, prepare
 from smrmf.factorization._projected import (
     ProjectedAffinity,
     ProjectedPoints,
@@ -28,7 +29,7 @@ from smrmf.factorization._projected import (
     smallest_axes,
     squared_graph_scatter,
 )
-from smrmf.factorization.apmf import APMF
+from smrmf.factorization.apmf import APMF, projected_points
 from smrmf.graph.graphs import Laplacian, simplex_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.prox import descend_on_stiefel, largest_eigenvalue_bound, least_squares_basis
@@ -466,6 +467,18 @@ def test_the_value_is_its_term_of_the_objective(offset):
     expected = 0.7 * np.sum(S**2 * cdist(Y, Y, "sqeuclidean"))
     value = term.value + placed.value
     assert value == pytest.approx(expected, rel=1e-9 if offset == 0 else 1e-3)
+
+
+def test_the_loop_begins_with_the_points_where_neighbours_differ_least():
+    X = normal(0, 40, 6) + 3
+    sizes = Sizes.from_parameters(40, 3, 5)
+    problem = prepare(ManifoldInput(X, 1.0, sizes), leading_axes, np.random.RandomState(0), SERIAL)
+    first = projected_points(APMF(3, n_components=2), problem)
+    np.testing.assert_allclose(first.X, (X - X.mean(axis=0)) @ first.state, atol=1e-12)
+    W = symmetrize(simplex_graph(find_neighbors(X, 11), 5)).toarray()
+    scatter = first.X.T @ (np.diag(W.sum(axis=0)) - W) @ first.X
+    whole = X.T @ (np.diag(W.sum(axis=0)) - W) @ X
+    np.testing.assert_allclose(np.trace(scatter), np.linalg.eigvalsh(whole)[:2].sum())
 
 
 # What a fit gives

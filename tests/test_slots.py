@@ -260,7 +260,7 @@ TERM = GraphTerm(graph(), 0.0)
         (Moving(later=PointsTerm(X, 0.0)), "Moving.update returned PointsTerm, but .* PointsTerm or"),
         (Moving(later=(None, X)), "Moving.update returned NoneType, ndarray, but"),
     ],
-    ids=str,
+    ids=["init term", "init graph", "term", "None", "three", "points term", "points"],
 )
 def test_an_answer_that_is_no_state_with_a_term_is_refused(filling, words):
     slot = "affinity" if isinstance(filling, AbstractAffinity) else "points"
@@ -296,7 +296,7 @@ SCORED = {"exemplar_indices_": [3, 1], "exemplar_scores_": [2.0, 1.0]}
         (Naming(SCORED | {"exemplar_scores_": [1.0]}), "and exemplar_scores_, as many numbers"),
         (Answering, "_slots returned ABCMeta, but must return Slots"),
     ],
-    ids=str,
+    ids=["representation", "restore", "components", "nothing", "no row", "few scores", "no slots"],
 )
 def test_results_that_do_not_fit_are_refused(monkeypatch, filling, words):
     monkeypatch.setattr(Extended, "filling", filling)
