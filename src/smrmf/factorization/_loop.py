@@ -27,10 +27,12 @@ from smrmf.factorization._slots import (
     GraphTerm,
     PointsTerm,
     Slots,
+    check_graph,
     check_pair,
+    check_points,
 )
 from smrmf.factorization._start import Start
-from smrmf.graph.graphs import Laplacian, check_graph
+from smrmf.graph.graphs import Laplacian
 from smrmf.kernels.prox import (
     ascend_multiplier_rows,
     least_squares_basis,
@@ -187,7 +189,7 @@ def factorize(
         of_points = points.update(state.points_state, represented, target, mu)
         turned, moved = check_pair(of_points, (PointsTerm, NoneType), points, "update")
         if moved is not None:
-            _check_points(moved.X, X, type(points).__name__)
+            check_points(moved.X, X, type(points).__name__)
             placed, X = moved, moved.X
         if changed is not None:
             if not checked:  # once is enough to find a mistake, and costs two products
@@ -290,15 +292,6 @@ def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: flo
     """Return what the augmented Lagrangian pulls the points towards, ``GF + E - L1/mu``."""
     # The X that minimises <L1, X - G F - E> + mu/2 ||X - G F - E||^2.
     return G @ F + E - L1 / mu
-
-
-def _check_points(moved: np.ndarray, X: np.ndarray, owner: str) -> None:
-    """Refuse points that do not fit the factors; ``owner`` is the slot that returned them."""
-    if moved.shape != X.shape:
-        raise ValueError(
-            f"{owner} returned points of shape {moved.shape}, but the loop began with points of shape "
-            f"{X.shape}: they must keep it."
-        )
 
 
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:

@@ -28,19 +28,6 @@ from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
 State = TypeVar("State")
 
 
-def check_pair(returned: Any, kinds: tuple[type, ...], owner: object, method: str) -> tuple[Any, Any]:
-    """Return a pair whose second part is of one of the kinds; refuse what else a filling has returned."""
-    # A GraphTerm is a tuple of two as well, so its type is asked for and not its length alone.
-    if type(returned) is tuple and len(returned) == 2 and isinstance(returned[1], kinds):
-        return returned
-    found = [type(part).__name__ for part in (returned if type(returned) is tuple else [returned])]
-    wanted = " or ".join(kind.__name__ for kind in kinds)
-    raise TypeError(
-        f"{type(owner).__name__}.{method} returned {', '.join(found)}, but must return a pair whose second "
-        f"part is {wanted}."
-    )
-
-
 class GraphTerm(NamedTuple):
     """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
 
@@ -96,18 +83,6 @@ class AbstractExemplars(ABC):
     @abstractmethod
     def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
         """Return ``exemplar_indices_``, best first, ``exemplar_scores_``, and what else there is."""
-
-
-def exemplar_attributes(exemplars: AbstractExemplars, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
-    """Ask which points to report; refuse an answer without rows and their scores."""
-    found = exemplars.attributes(Zt, labels)
-    rows, scores = (np.asarray(found.get(f"exemplar_{name}_", ())) for name in ("indices", "scores"))
-    if not 0 < len(rows) == len(scores) or not np.isin(rows, np.arange(len(labels))).all():
-        raise ValueError(
-            f"{type(exemplars).__name__}.attributes must have exemplar_indices_, some of the rows 0 to "
-            f"{len(labels) - 1}, and exemplar_scores_, as many numbers."
-        )
-    return found
 
 
 @dataclass(frozen=True)
@@ -175,3 +150,63 @@ class GivenExemplars(AbstractExemplars):
         indices = np.asarray(self.selector.exemplar_indices_)
         scores = getattr(self.selector, "exemplar_scores_", np.ones(len(indices)))
         return {"selector_": self.selector, "exemplar_indices_": indices, "exemplar_scores_": scores}
+
+
+# What fillings promise, checked where the loop and the results take their answers.
+
+
+def check_pair(returned: Any, kinds: tuple[type, ...], owner: object, method: str) -> tuple[Any, Any]:
+    """Return a pair whose second part is of one of the kinds; refuse what else a filling has returned."""
+    # A GraphTerm is a tuple of two as well, so its type is asked for and not its length alone.
+    if type(returned) is tuple and len(returned) == 2 and isinstance(returned[1], kinds):
+        return returned
+    found = [type(part).__name__ for part in (returned if type(returned) is tuple else [returned])]
+    wanted = " or ".join(kind.__name__ for kind in kinds)
+    raise TypeError(
+        f"{type(owner).__name__}.{method} returned {', '.join(found)}, but must return a pair whose second "
+        f"part is {wanted}."
+    )
+
+
+def check_graph(weights: Any, n_samples: int, owner: str) -> None:
+    """Refuse a graph that has no Laplacian; ``owner`` is the affinity that returned it."""
+    if weights.shape != (n_samples, n_samples):
+        raise ValueError(
+            f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
+            "and one column per point."
+        )
+    values = weights.data if sp.issparse(weights) else weights
+    if (sp.issparse(weights) and weights.format != "csr") or values.dtype.kind != "f":
+        raise ValueError(
+            f"{owner} returned a graph as {type(weights).__name__} of {weights.dtype}: it must be an array "
+            "or a CSR matrix of floating-point numbers."
+        )
+    if values.size and not 0 <= values.min() <= values.max() < np.inf:  # which NaN does not pass
+        raise ValueError(f"{owner} returned a graph with weights that are negative or not finite.")
+    # A random vector sees any difference between W and its transpose, at the price of two products.
+    probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
+    rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)
+    rounding = float(np.finfo(rows.dtype).eps) ** 0.5
+    if not np.allclose(rows, columns, rtol=rounding, atol=rounding * float(np.abs(rows).max())):
+        raise ValueError(f"{owner} returned a graph that is not symmetric: return (W + W.T) / 2.")
+
+
+def check_points(moved: np.ndarray, X: np.ndarray, owner: str) -> None:
+    """Refuse points that do not fit the factors; ``owner`` is the slot that returned them."""
+    if moved.shape != X.shape:
+        raise ValueError(
+            f"{owner} returned points of shape {moved.shape}, but the loop began with points of shape "
+            f"{X.shape}: they must keep it."
+        )
+
+
+def exemplar_attributes(exemplars: AbstractExemplars, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
+    """Ask which points to report; refuse an answer without rows and their scores."""
+    found = exemplars.attributes(Zt, labels)
+    rows, scores = (np.asarray(found.get(f"exemplar_{name}_", ())) for name in ("indices", "scores"))
+    if not 0 < len(rows) == len(scores) or not np.isin(rows, np.arange(len(labels))).all():
+        raise ValueError(
+            f"{type(exemplars).__name__}.attributes must have exemplar_indices_, some of the rows 0 to "
+            f"{len(labels) - 1}, and exemplar_scores_, as many numbers."
+        )
+    return found

@@ -87,29 +87,6 @@ def symmetrize(W: sp.csr_array) -> sp.csr_array:
     return W
 
 
-def check_graph(weights: Any, n_samples: int, owner: str) -> None:
-    """Refuse a graph that has no Laplacian; ``owner`` is the affinity that returned it."""
-    if weights.shape != (n_samples, n_samples):
-        raise ValueError(
-            f"{owner} returned a graph of shape {weights.shape} for {n_samples} points: it must have one row "
-            "and one column per point."
-        )
-    values = weights.data if sp.issparse(weights) else weights
-    if (sp.issparse(weights) and weights.format != "csr") or values.dtype.kind != "f":
-        raise ValueError(
-            f"{owner} returned a graph as {type(weights).__name__} of {weights.dtype}: it must be an array "
-            "or a CSR matrix of floating-point numbers."
-        )
-    if values.size and not 0 <= values.min() <= values.max() < np.inf:  # which NaN does not pass
-        raise ValueError(f"{owner} returned a graph with weights that are negative or not finite.")
-    # A random vector sees any difference between W and its transpose, at the price of two products.
-    probe = np.random.RandomState(0).uniform(0.5, 1.5, n_samples).astype(weights.dtype)
-    rows, columns = np.asarray(weights @ probe), np.asarray(weights.T @ probe)
-    rounding = float(np.finfo(rows.dtype).eps) ** 0.5
-    if not np.allclose(rows, columns, rtol=rounding, atol=rounding * float(np.abs(rows).max())):
-        raise ValueError(f"{owner} returned a graph that is not symmetric: return (W + W.T) / 2.")
-
-
 class Laplacian:
     """The operator ``L = Deg - W`` of a symmetric ``W``, sparse or dense, without the matrix L."""
 
