@@ -7,6 +7,7 @@ import threading
 import joblib
 import numpy as np
 import pytest
+import sklearn.cluster  # noqa: F401  (loads OpenMP)
 from hypothesis import given
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info
@@ -92,3 +93,36 @@ def test_overlapping_pools_leave_the_libraries_as_they_were():
     assert set(threads()) == {1}
     second.__exit__(None, None, None)
     assert threads() == before
+
+
+def openmp_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "openmp"]
+
+
+def test_overlapping_pools_in_two_threads_leave_openmp_as_it_was_in_both():
+    # OpenMP counts its threads for every thread: who leaves last cannot lift the limit of the other.
+    inside, left = threading.Event(), threading.Event()
+    seen = []
+
+    def first():
+        before = openmp_threads()
+        with thread_pool(1):
+            inside.set()
+            assert left.wait(30)
+        seen.append((before, openmp_threads()))
+
+    def second():
+        before = openmp_threads()
+        assert inside.wait(30)
+        with thread_pool(1):
+            seen.append(({1}, set(openmp_threads())))
+        seen.append((before, openmp_threads()))
+        left.set()
+
+    workers = [threading.Thread(target=work) for work in (first, second)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(seen) == 3
+    assert all(expected == found for expected, found in seen), seen

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import os
 import threading
 from collections.abc import Callable
 from types import FunctionType
@@ -20,6 +21,16 @@ FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
 
 # Reentrant: compiling a kernel compiles the kernels that it calls, in the same thread.
 _lock = threading.RLock()
+
+
+def _begin_child() -> None:
+    """Forget who compiles at a fork, which copies no other thread, but the lock that one may hold."""
+    global _lock
+    _lock = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):  # Windows has no fork
+    os.register_at_fork(after_in_child=_begin_child)
 
 
 class CompiledKernel:

@@ -6,15 +6,18 @@ one thread with single-threaded BLAS, and sums over blocks are taken in the orde
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import joblib
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import LibController, ThreadpoolController
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -63,32 +66,67 @@ class Pool:
 SERIAL = Pool()
 
 
+@dataclass(frozen=True, eq=False)
+class _Use:
+    """One fit that needs serial libraries, and the thread it runs in."""
+
+    thread: int = field(default_factory=threading.get_ident)
+
+
 class _SerialLibraries:
     """Keep BLAS and OpenMP to one thread while any fit runs, in however many threads fits run.
 
-    The first one in sets the limit and the last one out lifts it: otherwise fits that overlap would
-    restore each other's limits.
+    BLAS has one limit for the process: any fit sets it and the last one out lifts it, or fits that overlap
+    would lift it for each other. OpenMP has one for every thread, and so a last one out in every thread.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._users = 0
-        self._limits: threadpool_limits | None = None
+        self._lock = threading.RLock()
+        # Weak, so that a fit which Ctrl-C keeps from signing off is forgotten with its frame: the next one
+        # then lifts the limits for both.
+        self._uses: weakref.WeakSet[_Use] = weakref.WeakSet()
+        # What the limits were, by file and, for OpenMP, thread.
+        self._before: dict[tuple[str, int | None], tuple[LibController, int]] = {}
+        if hasattr(os, "register_at_fork"):  # Windows has no fork
+            os.register_at_fork(after_in_child=self._begin_child)
 
     @contextmanager
     def limited(self) -> Iterator[None]:
         """Limit the libraries to one thread inside."""
-        with self._lock:
-            self._users += 1
-            if self._users == 1:
-                self._limits = threadpool_limits(limits=1)
+        use = _Use()
         try:
+            self._enter(use)
             yield
         finally:
-            with self._lock:
-                self._users -= 1
-                if self._users == 0 and self._limits is not None:
-                    self._limits.restore_original_limits()
+            try:
+                self._leave(use)
+            except BaseException:  # Ctrl-C in the middle of it
+                self._leave(use)
+                raise
+
+    def _enter(self, use: _Use) -> None:
+        with self._lock:
+            self._uses.add(use)
+            for library in ThreadpoolController().lib_controllers:
+                owner = use.thread if library.user_api == "openmp" else None
+                # What is known already is limited: its number of now is not its own.
+                self._before.setdefault((library.filepath, owner), (library, library.num_threads))
+                library.set_num_threads(1)
+
+    def _leave(self, use: _Use) -> None:
+        with self._lock:
+            self._uses.discard(use)
+            in_use = {None, *(other.thread for other in self._uses)} if self._uses else set()
+            for file, owner in [key for key in self._before if key[1] in {None, use.thread} - in_use]:
+                library, n_threads = self._before[file, owner]
+                library.set_num_threads(n_threads)
+                del self._before[file, owner]
+
+    def _begin_child(self) -> None:
+        """Forget the threads that a fork does not copy; one of them may have held the lock."""
+        self._lock = threading.RLock()
+        # Their limits stay until the next fit in this process ends: a fork is no moment to start threads.
+        self._uses = weakref.WeakSet(use for use in self._uses if use.thread == threading.get_ident())
 
 
 SERIAL_LIBRARIES = _SerialLibraries()

@@ -1,0 +1,66 @@
+"""Fits at once in threads and processes, also forked ones: each has the result of one alone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+import pytest
+from estimators import CASES
+from loky import get_reusable_executor
+from support import quietly, results
+
+PROGRAM = Path(__file__).with_name("forked_fits.py")
+
+
+def fit_by_name(name):
+    """Fit the usual data of a case, on two threads where it has so many."""
+    case = next(case for case in CASES if case.name == name)
+    return results(fitted_quietly(case, n_jobs=2))
+
+
+def fitted_quietly(case, **settings):
+    model = case.make(**settings)
+    quietly(model.fit, case.usual())
+    return model
+
+
+# One test for all cases: the workers, and the program, take some seconds to begin.
+
+
+def test_fits_at_once_have_the_result_of_one_alone():
+    names = [case.name for case in CASES]
+    spawning = multiprocessing.get_context("spawn")
+    workers = {
+        "threads": ThreadPoolExecutor(3),
+        "loky": get_reusable_executor(2),
+        "spawned": ProcessPoolExecutor(1, mp_context=spawning),
+    }
+    try:
+        found = {kind: pool.map(fit_by_name, names) for kind, pool in workers.items()}
+        for kind, outcomes in found.items():
+            for case, outcome in zip(CASES, outcomes, strict=True):
+                same_results(outcome, results(fitted_quietly(case)), f"{case} in {kind}")
+    finally:
+        for pool in workers.values():
+            pool.shutdown()
+
+
+def same_results(found, alone, where):
+    assert found.keys() == alone.keys(), where
+    for name, value in alone.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=f"{name} of {where}")
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_process_forked_while_a_thread_fits_can_fit():
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, PROGRAM, "20"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == [case.name for case in CASES]
