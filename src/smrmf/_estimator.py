@@ -18,7 +18,13 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool, thread_pool
-from smrmf._validation import Constraints, check_parameters, feature_attributes, finite_array
+from smrmf._validation import (
+    Constraints,
+    check_parameters,
+    check_results,
+    feature_attributes,
+    finite_array,
+)
 
 # Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
 _LIBRARIES = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, sklearn.__file__))
@@ -101,6 +107,7 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:
             fitted = self._solve(given, pool, FitReporter(self, context, X, features))
+        check_results(type(self).__name__, fitted.attributes)
         # Before the attributes: where warnings are errors, the fit fails and leaves no results.
         for message, category in fitted.warnings:
             warnings.warn(message, category, stacklevel=callers_stack_level())

@@ -207,10 +207,7 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
         input_name="X",
     )
     values = X.data if sp.issparse(X) else X
-    # A finite sum proves that all entries are finite; an infinite one may be overflow, so look at each.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspect = not np.isfinite(values.sum())
-    if suspect and not np.isfinite(values).all():
+    if not all_finite(values):
         wrong = sp.coo_array(X) if sp.issparse(X) else None
         where = np.argwhere(~np.isfinite(values))
         if wrong is not None:
@@ -223,6 +220,27 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
             "remove these rows, or fill them first, for instance with sklearn.impute.SimpleImputer."
         )
     return X
+
+
+def all_finite(values: np.ndarray) -> bool:
+    """Tell whether all entries are finite."""
+    # A finite sum proves it, without an array of answers; an infinite one may be overflow: look at each.
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
+
+
+def check_results(name: str, attributes: Mapping[str, Any]) -> None:
+    """Refuse results that are not finite, whatever led to them."""
+    parts = (
+        (n, v) for n, value in attributes.items() for v in (value if isinstance(value, list) else [value])
+    )
+    for attribute, value in parts:
+        values = np.asarray(value.data if sp.issparse(value) else value)
+        if values.dtype.kind == "f" and not all_finite(values):
+            raise ValueError(
+                f"{name} has no finite result for this data: {attribute} is infinite or NaN; scale the data "
+                "to entries of about 1, or take parameters nearer to their defaults."
+            )
 
 
 def available_bytes() -> int:
@@ -290,6 +308,19 @@ def check_init(init: Any, X: Any, n_clusters: int) -> None:
         )
     elif not np.issubdtype(init.dtype, np.number) or not np.isfinite(init).all():
         raise ParameterError(f"init has {_first_not_finite(init)}: give finite numbers, or init='spectral'.")
+    else:
+        _check_size(init, X.dtype)
+
+
+def _check_size(init: np.ndarray, dtype: np.dtype) -> None:
+    """Refuse a start whose squares leave the range of the numbers."""
+    limit = float(np.finfo(dtype).max) ** 0.25
+    largest = float(np.abs(init).max())
+    if largest > limit or 0 < largest < 1 / limit:
+        raise ParameterError(
+            f"init has entries of up to {largest:.2g}, but its largest one must be between {1 / limit:.2g} "
+            f"and {limit:.2g}: divide init by {largest:.2g}, or use init='spectral'."
+        )
 
 
 def _first_not_finite(init: np.ndarray) -> str:
@@ -315,7 +346,7 @@ def scale_to_safe_range(X: Any) -> tuple[Any, float]:
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
     # Division by a power of two changes exponents only: entries keep all digits, short of underflow.
-    magnitude = 2.0 ** np.floor(np.log2(largest))
+    magnitude = float(2.0 ** np.floor(np.log2(largest)))
     return divide_keeping_dtype(X, magnitude), magnitude
 
 

@@ -205,6 +205,8 @@ def factorize(
 
         # The objective itself, on G and without multiplier terms (paper note 10).
         history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
+        if not np.isfinite(history[-1]):
+            raise FloatingPointError("The objective of the loop is not finite")
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
         state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history, status)
         stopped = on_iteration is not None and on_iteration(state)
@@ -264,7 +266,13 @@ def update_indicator(
         return wide.T @ wide
 
     gram = np.sum(pool.map(add_products, row_blocks(*Y.shape)), axis=0)
-    return procrustes(N, gram)
+    if np.isfinite(gram).all():
+        return procrustes(N, gram)
+    # Squares of N overflow before N does; the polar factor does not depend on the unit of N.
+    largest = np.abs(N).max()
+    if not np.isfinite(largest):
+        raise FloatingPointError(f"The numbers of the loop leave the range of {N.dtype}")
+    return procrustes(N / largest)
 
 
 def ascend(

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool
-from smrmf._validation import Sizes, as_dense, check_init, scale_to_safe_range
+from smrmf._validation import ParameterError, Sizes, as_dense, check_init, scale_to_safe_range
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features
@@ -106,19 +106,24 @@ class ManifoldFactorization(Factorization):
         first = type(self)._first_points(self, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
-        solution = factorize(
-            slots,
-            start,
-            rho=self.penalty_growth,
-            max_iter=self.max_iter,
-            tol=self.tol,
-            pool=pool,
-            on_iteration=lambda state: report(
-                {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
-                # Made only if a callback asks for them.
-                lambda: factors(problem, start, slots, state)[0],
-            ),
-        )
+        try:
+            # Not said while they happen: what becomes of them is found in the end.
+            with np.errstate(over="ignore", invalid="ignore"):
+                solution = factorize(
+                    slots,
+                    start,
+                    rho=self.penalty_growth,
+                    max_iter=self.max_iter,
+                    tol=self.tol,
+                    pool=pool,
+                    on_iteration=lambda state: report(
+                        {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
+                        # Made only if a callback asks for them.
+                        lambda: factors(problem, start, slots, state)[0],
+                    ),
+                )
+        except FloatingPointError as error:
+            raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         return self._results(problem, start, slots, solution)
 
     def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
@@ -147,6 +152,16 @@ class ManifoldFactorization(Factorization):
             warnings += [(message, UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
+
+
+def way_back_in_range(model: ManifoldFactorization) -> str:
+    """Say what to do where numbers of the loop come out as infinite."""
+    given = {
+        name: value for name, value in model.get_params().items() if "weight" in name or name == "penalty"
+    }
+    numbers = [f"{name}={value:g}" for name, value in given.items() if not isinstance(value, str)]
+    instead = f"use 'auto' instead of {', '.join(numbers)}, or " if numbers else ""
+    return f"{instead}scale the data to entries of about 1"
 
 
 def factors(

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from smrmf._parallel import Pool
-from smrmf._validation import check_nonnegative
+from smrmf._validation import ParameterError, check_nonnegative
 from smrmf.factorization._points import Problem
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd
@@ -47,6 +47,11 @@ class Start(NamedTuple):
     lam: float
     mu: float
     points_state: Any = None
+
+    def check_weight(self, name: str, given: float, weight: float, unit: float) -> float:
+        """Return the weight of a term that a method adds; refuse one too far from lambda and mu."""
+        widest = widest_ratio(self.scaled.dtype)
+        return check_weight(name, given, weight, (self.lam / widest, widest * min(self.mu, 1.0)), unit)
 
 
 def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
@@ -108,6 +113,26 @@ def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
     return remember(nonnegative_svd, X, n_clusters)
 
 
+def widest_ratio(dtype: np.dtype) -> float:
+    """Return how far apart two weights of the loop may be."""
+    return float(np.finfo(dtype).max) ** 0.5
+
+
+def check_weight(name: str, given: float, weight: float, limits: tuple[float, float], unit: float) -> float:
+    """Return the weight of the loop that was given in a unit of the user; refuse one outside of the limits.
+
+    Beyond them products of weights leave the range of the numbers, and nothing finite comes out of the loop.
+    """
+    low, high = limits
+    if low <= weight <= high:
+        return weight
+    way, limit = ("lower it to", high) if weight > high else ("raise it to", low)
+    raise ParameterError(
+        f"{name}={given:g} leaves the range of the numbers with this data and the other weights: {way} "
+        f"{limit * unit:.2g}, use {name}='auto', or scale the data to entries of about 1."
+    )
+
+
 def is_indicator(G: np.ndarray) -> bool:
     """Tell whether every point belongs to at most one column of a non-negative G."""
     return bool(G.min() >= 0) and bool(((G > 0).sum(axis=1) <= 1).all())
@@ -142,6 +167,14 @@ def weigh(
     # The loss is about n times the typical residual; tr(G' L G) is at most c times the largest eigenvalue of
     # L, as G'G = I. Their ratio is the unit of lambda.
     automatic = typical * n / c
-    lam = automatic if isinstance(manifold_weight, str) else float(manifold_weight) / magnitude / scale
-    mu = strength / typical if isinstance(penalty, str) else float(penalty) * magnitude
+    # Their ratios are multiplied with the data and with each other.
+    widest = widest_ratio(X.dtype)
+    mu = strength / typical
+    if not isinstance(penalty, str):
+        limits = 1 / widest, widest
+        mu = check_weight("penalty", penalty, float(penalty) * magnitude, limits, 1 / magnitude)
+    lam = automatic
+    if not isinstance(manifold_weight, str):
+        raw, limits = float(manifold_weight) / magnitude / scale, (0.0, widest * min(mu, 1.0))
+        lam = check_weight("manifold_weight", manifold_weight, raw, limits, magnitude * scale)
     return Start(scaled, G, F, scale, scale * magnitude, lam, mu, first.state)

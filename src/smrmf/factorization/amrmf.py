@@ -151,7 +151,10 @@ class AMRMF(ManifoldFactorization):
         else:
             # The weight is meant for squared distances of the data as given, magnitude^2 * scale * D here;
             # the objective of the loop is divided by magnitude * start.scale.
-            beta = self.selection_weight * (problem.magnitude * dissimilarity.distances.scale / start.scale)
+            unit = problem.magnitude * dissimilarity.distances.scale / start.scale
+            beta = start.check_weight(
+                "selection_weight", self.selection_weight, self.selection_weight * unit, 1 / unit
+            )
         columns = ClosedFormAffinity(
             dissimilarity,
             # All of S is the graph, no exemplars are selected.

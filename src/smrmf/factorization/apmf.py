@@ -17,7 +17,7 @@ from smrmf.factorization._projected import (
     smallest_axes,
 )
 from smrmf.factorization._slots import RankedExemplars, Slots
-from smrmf.factorization._start import FirstPoints, Start
+from smrmf.factorization._start import FirstPoints, Start, widest_ratio
 from smrmf.graph.exemplars import ExemplarRule
 
 
@@ -188,10 +188,13 @@ class APMF(ManifoldFactorization):
             # In a row of S, another cluster costs lambda q with q about c/n, and the distance u has the slope
             # 2 alpha u s. At the mean u and s = 1/n both are equal for this alpha.
             mean = 2 * float(np.var(start.scaled, axis=0).sum())
-            alpha = (start.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
+            # With lambda next to nothing any alpha serves, but one next to nothing.
+            weight = start.lam if start.lam > 1 / widest_ratio(start.scaled.dtype) else 1.0
+            alpha = weight * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
             # Squared distances are divided by the unit squared, the objective by the unit.
-            alpha = self.projection_weight * start.unit
+            given = float(self.projection_weight)
+            alpha = start.check_weight("projection_weight", given, given * start.unit, 1 / start.unit)
         return Slots(
             ProjectedAffinity(problem.representation(), alpha, problem.pool),
             ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),

@@ -123,7 +123,7 @@ class FastSMRMF(ManifoldFactorization):
     True
     """
 
-    _constraints: ClassVar[Constraints] = {"smoothness": (Interval(1e-30), AUTO)}
+    _constraints: ClassVar[Constraints] = {"smoothness": (Interval(1e-30, 1e30), AUTO)}
 
     # A number may be so small that every point represents itself only.
     _for_more_edges = "raise smoothness"

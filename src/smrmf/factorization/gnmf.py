@@ -128,7 +128,7 @@ class GNMF(Factorization):
             NONE,
             InstanceOf("an array or sparse matrix of weights", np.ndarray, sp.spmatrix, sp.sparray),
         ),
-        "manifold_weight": (Interval(0),),
+        "manifold_weight": (Interval(0, 1e30),),  # the points have unit length: more is never needed
         "init": (OneOf("auto", "random"),),
     }
 

@@ -1,0 +1,89 @@
+"""Any number that a parameter may be, with data of any size: a finite result, or one sentence of refusal."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from cases import POINTS
+from estimators import CASES, each
+from support import assert_finite
+
+from smrmf._validation import CONSTRAINTS, Interval
+
+# `make soak` tries what lies between.
+SIZES = (1e-300, 1.0, 1e150)
+SINGLE_SIZES = (1e-36, 1.0, 1e18)
+NUMBERS = (0.0, 1e-300, 1e-30, 0.9, 1e30, 1e300)
+
+
+def numeric_parameters(case):
+    """Return the real parameters of a case and the numbers above that each may be."""
+    constraints = {**CONSTRAINTS, **case.estimator._constraints}
+    found = {}
+    for name in case.estimator.get_params(deep=False):
+        intervals = [c for c in constraints[name] if isinstance(c, Interval) and not c.integer]
+        if intervals:
+            found[name] = [value for value in NUMBERS if any(c.accepts(value) for c in intervals)]
+    return found
+
+
+TRIALS = [
+    pytest.param(case, name, id=f"{case}-{name}") for case in CASES for name in numeric_parameters(case)
+]
+
+
+def is_one_sentence(error, name):
+    """Tell whether a refusal is one line that says what to do, about the parameter or the data."""
+    text = str(error)
+    return "\n" not in text and text.endswith(".") and (name in text or "scale the data" in text)
+
+
+def try_fit(model, X, name):
+    """Fit, and check that the result is finite or refused in one sentence; return whether it was refused."""
+    before = dict(vars(model))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # which the few iterations and empty graphs give
+        try:
+            model.fit(X)
+        except ValueError as error:
+            refusal = error
+        else:
+            assert_finite(model)
+            return False
+    assert is_one_sentence(refusal, name), refusal
+    assert vars(model) == before
+    return True
+
+
+def try_sizes(case, name, dtype, sizes):
+    few = {"max_iter": 4} if case.has("max_iter") else {}
+    for size in sizes:
+        X = case.data(POINTS[:30] * size).astype(dtype)
+        for number in numeric_parameters(case)[name]:
+            refused = try_fit(case.make(**few | {name: number}), X, name)
+            # What is asked for most, weights of about one for data of about one, is always done.
+            assert not (refused and size == 1 and number == 0.9)
+
+
+@pytest.mark.parametrize(("case", "name"), TRIALS)
+def test_any_number_with_data_of_any_size_is_finite_or_refused(case, name):
+    try_sizes(case, name, float, SIZES)
+
+
+@pytest.mark.parametrize(
+    ("case", "name"), [trial for trial in TRIALS if "weight" in trial.id or "penal" in trial.id]
+)
+def test_any_weight_in_single_precision_is_finite_or_refused(case, name):
+    try_sizes(case, name, np.float32, SINGLE_SIZES)
+
+
+@each("init", "penalty")
+@pytest.mark.parametrize("penalty", ["auto", 0.1])
+def test_a_start_of_any_size_is_finite_or_refused(case, penalty):
+    G = np.abs(np.random.default_rng(0).normal(size=(30, 3)))
+    for size in (0.0, 1e-300, 1e-100, 1e-60, 1.0, 1e60, 1e100, 1e300):
+        model = case.make(n_clusters=3, init=G * size, penalty=penalty, max_iter=4)
+        refused = try_fit(model, case.data(POINTS[:30]), "init has entries of up to")
+        assert refused == (0 < size < 1e-77 or size > 1e77), size
