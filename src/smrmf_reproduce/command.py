@@ -97,6 +97,7 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     catalogue = list_datasets(request.data_home)
     check_data_sets(wanted, catalogue)
     session = Session.open(wanted, Store(request.output))
+    tell_damage(session.store, console)
     # A set without anything to do is not loaded: its records are all that the page needs of it.
     absent = not_loadable(session.pending(), request.data_home)
     session = session.without(absent)
@@ -113,6 +114,13 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     said = f"{len(records)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
     console.print(said, soft_wrap=True, markup=False, highlight=False)
     return failed == 0
+
+
+def tell_damage(store: Store, console: Console) -> None:
+    """Name the files that should be records and are not, each in a line."""
+    for path, reason in store.damaged.items():
+        said = f"Left out: {path} is no record ({reason}); its run counts as not done."
+        console.print(said, style="yellow", soft_wrap=True, markup=False, highlight=False)
 
 
 def check_extras() -> None:
@@ -200,15 +208,18 @@ def page_notes(request: Request, plan: Plan, records: Sequence[Record], absent: 
     return notes
 
 
-def describe(request: Request) -> list[tuple[str, str, int, int, str]]:
+def describe(request: Request, console: Console) -> list[tuple[str, str, int, int, str]]:
     """Return, for every data set and method, how many runs there are, how many are done, and how long.
 
     The time is that of the results so far, if there are any.
     """
     runs = requested_runs(Plan.read(request.plan, quick=request.quick), request)
     # A Store makes its folders, and a listing must not leave any behind.
-    begun = (request.output / "runs").is_dir()
-    known = Session.open(runs, Store(request.output)).known if begun else {}
+    known: dict[str, Record] = {}
+    if (request.output / "runs").is_dir():
+        session = Session.open(runs, Store(request.output))
+        tell_damage(session.store, console)
+        known = session.known
     cells: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         cells.setdefault((run.data, run.method), []).append(run)

@@ -52,7 +52,7 @@ def reproduce(
         with stopped_by_signals():
             if list_only:
                 table = Table("data", "method", "runs", "done", "took", box=None)
-                for *pair, total, done, spent in command.describe(request):
+                for *pair, total, done, spent in command.describe(request, console):
                     table.add_row(*pair, str(total), str(done), spent)
                 console.print(table)
                 return
