@@ -188,7 +188,7 @@ def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(tmp_path)
     done = run_command(command, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "'Kmeans' is no class of smrmf or sklearn.cluster" in done.stderr
+    assert "'Kmeans' is no estimator of smrmf or sklearn.cluster" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -197,17 +197,43 @@ def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(tmp_path)
     [
         ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
         ("sklearn.cluster:Method", "'sklearn.cluster:Method' cannot be imported"),
-        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
+        ("", "'' is no estimator of smrmf or sklearn.cluster"),
+        (":", "':' is no estimator of smrmf or sklearn.cluster"),
+        ("k_means", "'k_means' is no estimator of smrmf or sklearn.cluster"),
+        ("import_module", "'import_module' is no estimator of smrmf or sklearn.cluster"),
+        ("datasets", "'datasets' is no estimator of smrmf or sklearn.cluster"),
+        ("os:system", "'os:system' is no estimator"),
+        ("os:PathLike", "'os:PathLike' is no estimator"),
+        ("importlib:import_module", "'importlib:import_module' is no estimator"),
+        ("builtins:dict", "'builtins:dict' is no estimator"),
+        ("sklearn.base:BaseEstimator", "'sklearn.base:BaseEstimator' is no estimator"),
+        ("sklearn.cluster:k_means", "'sklearn.cluster:k_means' is no estimator"),
+        (".cluster:KMeans", "'.cluster:KMeans' cannot be imported"),
+        ("sklearn.cluster:", "'sklearn.cluster:' cannot be imported"),
+        ("module_that_raises:Method", "cannot be imported .no Method today."),
     ],
 )
-def test_names_that_are_no_class_are_refused(name, said):
-    with pytest.raises(PlanError, match=said):
+def test_names_that_are_no_estimator_are_refused(name, said, tmp_path, monkeypatch):
+    (tmp_path / "module_that_raises.py").write_text("raise RuntimeError('no Method\\ntoday')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PlanError, match=said) as caught:
         find_estimator(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("named", ["7", "[1, 2]", "{ a = 1 }", "true"])
+def test_an_estimator_that_is_no_text_is_refused_before_anything_runs(named, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.replace('estimator = "KMeans"', f"estimator = {named}"))
+    request = Request(methods=["KMeans"], output=tmp_path / "out", plan=path)
+    with pytest.raises(PlanError, match="The estimator "):
+        reproduce(request, Console(file=io.StringIO()))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_selector_that_cannot_be_found_is_refused():
     (run,) = Plan.read().select(["IPM"], ["sonar"])[:1]
-    with pytest.raises(PlanError, match="'Ipm' is no class of smrmf"):
+    with pytest.raises(PlanError, match="'Ipm' is no estimator of smrmf"):
         check_estimators([replace(run, settings=run.settings | {"selector": "Ipm"})])
 
 

@@ -130,10 +130,11 @@ def check_extras() -> None:
 
 
 def check_estimators(runs: Sequence[Run]) -> None:
-    """Refuse a plan with a method, or with a selector of one, whose class cannot be found."""
+    """Refuse a plan with a method, or with a selector of one, that names no estimator."""
     fits = [run for run in runs if not run.is_measurement]
     selectors = [run.settings["selector"] for run in fits if "selector" in run.settings]
-    for name in dict.fromkeys([*(run.estimator for run in fits), *selectors]):
+    # As text: a plan may have a number there, which is no name either.
+    for name in dict.fromkeys(map(str, [*(run.estimator for run in fits), *selectors])):
         find_estimator(name)
 
 
