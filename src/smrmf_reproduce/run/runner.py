@@ -134,16 +134,18 @@ def _execute_alone(run: Run, awaited: Awaited, store: Store, data_home: str | No
         yield from _execute_together([run], awaited, store, 1, data_home)
     except TerminatedWorkerError as error:
         store.forget_marks()
-        store.save(failed(run, ended_by(error)))
-        yield from awaited.arrived([run])
+        yield from awaited.arrived([run])  # a run killed after its save has a result
+        if run in awaited.runs:
+            store.save(failed(run, ended_by(error)))
+            yield from awaited.arrived([run])
 
 
 def ended_by(error: TerminatedWorkerError) -> str:
-    """Say what ended a process, from the exit codes at the end of the error, as ``{SIGKILL(-9)}``."""
-    _, _, codes = str(error).rpartition("{")
+    """Say what ended a process, from the exit codes that the error has in braces, as ``{SIGKILL(-9)}``."""
+    codes = str(error).rpartition("{")[2].partition("}")[0]
     if "SIGKILL" in codes:
         return KILLED
-    return f"the process ended with {codes.rstrip('}') or 'no exit code'}"
+    return f"the process ended with {codes or 'no exit code'}"
 
 
 @dataclass(frozen=True)
