@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -43,8 +44,8 @@ class Request:
     def command(self) -> str:
         """Return the command that asks for the same, without the folders of this machine."""
         words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
-        # The name alone: the command is printed on a page that others read.
-        words += ["--plan", self.plan.name] if self.plan else []
+        # The name alone: the command is printed on a page that others read. As UTF-8, whatever the locale.
+        words += ["--plan", os.fsencode(self.plan.name).decode("utf-8", "replace")] if self.plan else []
         for option, names in (("--only", self.methods), ("--data", self.data)):
             words += [option, ",".join(names)] if names else []
         return shlex.join(words)

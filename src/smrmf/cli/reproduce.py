@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
@@ -70,4 +71,6 @@ def reproduce(
 
 def names(listed: str) -> list[str]:
     """Return names that are separated by commas."""
+    # Plans are UTF-8; Python reads a command line as the locale says, which may know ASCII alone.
+    listed = os.fsencode(listed).decode("utf-8", "replace")
     return [name.strip() for name in listed.split(",") if name.strip()]

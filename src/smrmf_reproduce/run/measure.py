@@ -70,6 +70,8 @@ class Worker:
         # Not BaseException: Ctrl-C and the end of the process are not results of the run.
         except Exception as error:
             reason = traceback.format_exception_only(error)[-1].strip()
+            # It may name a file whose name is no text, which no page could show.
+            reason = reason.encode("utf-8", "replace").decode("utf-8")
             record |= {"error": reason, "spent": time.perf_counter() - start}
         return record | {"peak_memory": peak_memory()}
 

@@ -178,7 +178,7 @@ class Store:
     def begin(self, run: Run) -> None:
         """Mark a run as under way in this process."""
         # Not atomic: losing a mark costs a hint on what failed, never a result.
-        (self.marks / run.key).write_text(f"{os.getpid()} {run}")
+        (self.marks / run.key).write_text(f"{os.getpid()} {run}", encoding="utf-8")
 
     def end(self, run: Run) -> None:
         """Take the mark away."""
@@ -189,7 +189,7 @@ class Store:
         found = {}
         for path in self.marks.iterdir():
             try:
-                process, words = path.read_text().split(" ", 1)
+                process, words = path.read_text(encoding="utf-8").split(" ", 1)
                 found[path.name] = Mark(int(process), path.stat().st_mtime, words)
             except (FileNotFoundError, ValueError):  # it has just ended, or is being written
                 continue
