@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
+from patience import patience
 
 Answer = Callable[[BaseHTTPRequestHandler], None]
 
@@ -41,7 +42,7 @@ def after(event_or_barrier: threading.Event | threading.Barrier, then: Answer) -
     """Answer only when something else has happened."""
 
     def answer(request: BaseHTTPRequestHandler) -> None:
-        event_or_barrier.wait(20)
+        event_or_barrier.wait(patience(60))
         then(request)
 
     return answer

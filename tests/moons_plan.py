@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+
+from patience import USUAL, patience, started, wait_until
 
 from smrmf_reproduce.run.runner import execute
 from smrmf_reproduce.run.session import Session
@@ -49,6 +53,34 @@ def carry_out(runs, folder, jobs=1):
         session.take(record)
         finished.append(record["key"])
     return session, finished
+
+
+def heed_signals():
+    """Undo what a shell does to commands in its background, and ``nohup`` to all, where tests may run."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
+def start(plan, folder, *more, preexec_fn=heed_signals, **options):
+    """Start the command on two processes, in a group of its own that is killed at the end of ``with``."""
+    command = [*COMMAND, "--plan", plan, "--output", folder, "--jobs", "2", "--only", ",".join(GOOD), *more]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return started(command, preexec_fn=preexec_fn, **pipes | options)
+
+
+def told(process):
+    """Return all that a command prints until the last of its processes has ended."""
+    return process.communicate(timeout=patience(USUAL))[0]
+
+
+def wait_for_records(folder, count, process):
+    """Wait until a command has saved so many records."""
+
+    def enough():
+        assert process.poll() is None, process.stdout.read()
+        return len(list((folder / "runs").glob("*.json"))) >= count
+
+    wait_until(enough)
 
 
 def results(folder):

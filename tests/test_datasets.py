@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 import sys
 
 import numpy as np
@@ -11,6 +10,7 @@ import pytest
 import scipy.sparse as sp
 from dataset_server import compress, serve, whole, zip_of
 from numpy.testing import assert_allclose, assert_array_equal
+from patience import run_command
 from scipy.spatial.distance import cdist
 
 from smrmf import datasets
@@ -59,7 +59,8 @@ def test_importing_costs_little():
         "import sys; from smrmf import datasets; "
         "print(*{'pandas', 'pooch', 'numba', 'sklearn', 'requests', 'PIL', 'unlzw3'} & set(sys.modules))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr
     assert done.stdout.split() == []
 
 
@@ -69,7 +70,8 @@ def test_loading_from_a_folder_needs_no_pooch(real_data, tmp_path):
         "import sys; sys.modules['pooch'] = None; from smrmf import datasets; "
         f"print(datasets.load('sonar', data_home={str(tmp_path)!r}).X.shape)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr
     assert done.stdout.strip() == "(208, 60)"
 
 

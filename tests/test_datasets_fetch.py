@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from dataset_server import after, compress, serve, truncated, whole, zip_of
 from numpy.testing import assert_array_equal
+from patience import USUAL, patience, started
 
 from smrmf import datasets
 from smrmf.datasets import DatasetError, _fetch, _load
@@ -40,7 +41,8 @@ def cache(tmp_path, monkeypatch):
     folder = tmp_path / "new" / "cache"
     monkeypatch.setenv("SMRMF_CACHE", str(folder))
     monkeypatch.delenv("SMRMF_DATA", raising=False)
-    monkeypatch.setattr(_fetch, "TIMEOUT", 0.3)
+    # A host that answers is not silent, however busy this machine is.
+    monkeypatch.setattr(_fetch, "TIMEOUT", patience(60))
     return folder
 
 
@@ -120,7 +122,8 @@ def test_failures_are_one_sentence_and_leave_nothing(case, cache, catalogue):
     assert left_in(cache) == []
 
 
-def test_a_silent_host(cache, catalogue):
+def test_a_silent_host(cache, catalogue, monkeypatch):
+    monkeypatch.setattr(_fetch, "TIMEOUT", 0.3)
     over = threading.Event()
     with serve({"/toy.zip": after(over, lambda request: None)}) as host:
         catalogue(toy(Route(f"{host}/toy.zip", READ)))
@@ -129,13 +132,14 @@ def test_a_silent_host(cache, catalogue):
     assert left_in(cache) == []
 
 
-def test_a_host_that_falls_silent_half_way(cache, catalogue):
+def test_a_host_that_falls_silent_half_way(cache, catalogue, monkeypatch):
+    monkeypatch.setattr(_fetch, "TIMEOUT", patience(1))  # its first half must arrive in time
     over = threading.Event()
 
     def half(request):
         truncated(ARCHIVE)(request)
         request.wfile.flush()
-        over.wait(20)
+        over.wait(patience(60))
 
     with serve({"/toy.zip": half}) as host:
         catalogue(toy(Route(f"{host}/toy.zip", READ)))
@@ -252,6 +256,7 @@ import sys
 sys.path.insert(0, sys.argv[2])
 import test_datasets_fetch as here
 from smrmf import datasets
+here._fetch.TIMEOUT = here.patience(here.USUAL)
 here._load.CATALOGUE = (here.toy(here.Route(sys.argv[1] + "/toy.zip", here.READ, here.SHA256)),)
 X, y = datasets.load("toy", cleaned=False)
 assert (X == here.X).all() and (y == here.Y).all()
@@ -262,8 +267,10 @@ def test_two_processes_at_once(cache):
     both_ask = threading.Barrier(2)
     with serve({"/toy.zip": after(both_ask, whole(ARCHIVE))}) as host:
         command = [sys.executable, "-c", CHILD, host, os.path.dirname(__file__)]
-        children = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(2)]
-        errors = [child.communicate(timeout=60)[1].decode() for child in children]
+        pipe = {"stderr": subprocess.PIPE}
+        with started(command, **pipe) as one, started(command, **pipe) as other:
+            children = (one, other)
+            errors = [child.communicate(timeout=patience(USUAL))[1].decode() for child in children]
     assert errors == ["", ""]
     assert [child.returncode for child in children] == [0, 0]
     assert left_in(cache) == ["toy.npz"]

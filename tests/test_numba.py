@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from patience import run_command
 
 from smrmf._numba import CompiledKernel, kernel
 from smrmf.graph import exemplars, graphs, neighbors
@@ -35,7 +35,9 @@ def sum_of_triples(values, out):
 
 
 def in_a_new_process(code):
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_import_does_not_load_numba():

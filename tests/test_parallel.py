@@ -10,6 +10,7 @@ import pytest
 import sklearn.cluster  # noqa: F401  (loads OpenMP)
 from hypothesis import given
 from hypothesis import strategies as st
+from patience import patience
 from threadpoolctl import threadpool_info
 
 from smrmf._parallel import BLOCK_ENTRIES, SERIAL, row_blocks, thread_pool
@@ -33,7 +34,7 @@ def test_results_come_in_the_order_of_the_blocks(n_jobs):
 
 
 def test_two_threads_work_at_the_same_time():
-    meeting = threading.Barrier(2, timeout=30)
+    meeting = threading.Barrier(2, timeout=patience(60))
     with thread_pool(2) as pool:
         pool.map(lambda block: meeting.wait(), [slice(0, 1), slice(1, 2)])
 

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import subprocess
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from moons_plan import COMMAND, GOOD, PLAN, carry_out
+from patience import run_command
 from rich.console import Console
 
 from smrmf.datasets import list_datasets
@@ -58,7 +58,7 @@ def plan(tmp_path_factory):
 @pytest.mark.parametrize("arguments", [["--list"], []])
 def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path):
     command = [*COMMAND, *arguments, "--only", "SMURF", "--output", tmp_path / "out"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = run_command(command)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "'SMURF'" in done.stderr
@@ -68,7 +68,7 @@ def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path)
 @pytest.mark.parametrize("command", ["data", "reproduce"])
 def test_a_folder_that_is_none_is_refused_in_one_line(command, tmp_path):
     words = [*COMMAND[:-1], command, "--data-home", tmp_path / "[data]"]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    done = run_command(words, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
     assert "[data]" in done.stderr
@@ -127,7 +127,7 @@ def test_a_set_is_loaded_only_while_there_is_something_to_do_on_it(plan, tmp_pat
 def test_the_list_shows_what_is_done(plan, tmp_path):
     carry_out(Plan.read(plan).select(["KMeans"])[:2], tmp_path)
     command = [*COMMAND, "--list", "--plan", plan, "--output", tmp_path]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=60).stdout
+    said = run_command(command).stdout
     (line,) = (line.split() for line in said.splitlines() if "KMeans" in line)
     assert line[:4] == ["2d-moons", "KMeans", "3", "2"]
     assert np.isfinite(float(line[4]))
@@ -136,7 +136,7 @@ def test_the_list_shows_what_is_done(plan, tmp_path):
 def test_the_page_alone_can_be_written_from_what_is_done(plan, tmp_path):
     carry_out(Plan.read(plan).select(["KMeans"])[:2], tmp_path)
     command = [*COMMAND, "--page-only", "--plan", plan, "--only", ",".join(GOOD), "--output", tmp_path]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = run_command(command)
     assert done.returncode == 0
     assert "2 of 21 runs have a record, 0 failed" in done.stdout
     assert len(list((tmp_path / "runs").iterdir())) == 2
@@ -148,9 +148,7 @@ def test_plan_and_printed_tables_and_every_record_are_read_once(plan, tmp_path, 
     runs = Plan.read(plan).select(["KMeans", "GNMF"])
     carry_out(runs[:done_before], tmp_path)
     command = [COMMAND[0], "-c", COUNTED, "reproduce", "--plan", plan, "--output", tmp_path, "--jobs", "1"]
-    done = subprocess.run(
-        [*command, "--only", "KMeans,GNMF"], capture_output=True, text=True, timeout=200, cwd=tmp_path
-    )
+    done = run_command([*command, "--only", "KMeans,GNMF"], cwd=tmp_path)
     assert done.returncode == 1, done.stderr  # GNMF fails, as it should
     opened, expanded = json.loads(done.stdout.splitlines()[-1])
     files = ["plan.toml", "smrmf_tables.csv", *(f"{run.key}.json" for run in runs)]
@@ -161,7 +159,7 @@ def test_plan_and_printed_tables_and_every_record_are_read_once(plan, tmp_path, 
 def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
     """The example plan of the user guide, on the moons."""
     words = ["--plan", OWN_METHOD, "--only", "Ward,RMNMF", "--data", "2d-moons", "--output", tmp_path]
-    done = subprocess.run([*COMMAND, *words], capture_output=True, text=True, timeout=200, cwd=tmp_path)
+    done = run_command([*COMMAND, *words], cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "index.html").read_text()
     assert "<th>f-SMRMF</th><th>Ward</th>" in page
@@ -187,10 +185,10 @@ def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(tmp_path)
     plan = tmp_path / "plan.toml"
     plan.write_text(text)
     command = [*COMMAND, "--plan", plan, "--only", "Ward", "--data", "2d-moons", "--output", tmp_path / "out"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, cwd=tmp_path)
+    done = run_command(command, cwd=tmp_path)
     assert done.returncode == 2
     assert len(done.stderr.strip().splitlines()) == 1
-    assert "'Kmeans' is no class of smrmf or sklearn.cluster" in done.stderr
+    assert "'Kmeans' is no estimator of smrmf or sklearn.cluster" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -199,17 +197,43 @@ def test_a_method_that_cannot_be_found_is_refused_before_anything_runs(tmp_path)
     [
         ("nobody.has.this:Method", "'nobody.has.this:Method' cannot be imported"),
         ("sklearn.cluster:Method", "'sklearn.cluster:Method' cannot be imported"),
-        ("k_means", "'k_means' is no class of smrmf or sklearn.cluster"),
+        ("", "'' is no estimator of smrmf or sklearn.cluster"),
+        (":", "':' is no estimator of smrmf or sklearn.cluster"),
+        ("k_means", "'k_means' is no estimator of smrmf or sklearn.cluster"),
+        ("import_module", "'import_module' is no estimator of smrmf or sklearn.cluster"),
+        ("datasets", "'datasets' is no estimator of smrmf or sklearn.cluster"),
+        ("os:system", "'os:system' is no estimator"),
+        ("os:PathLike", "'os:PathLike' is no estimator"),
+        ("importlib:import_module", "'importlib:import_module' is no estimator"),
+        ("builtins:dict", "'builtins:dict' is no estimator"),
+        ("sklearn.base:BaseEstimator", "'sklearn.base:BaseEstimator' is no estimator"),
+        ("sklearn.cluster:k_means", "'sklearn.cluster:k_means' is no estimator"),
+        (".cluster:KMeans", "'.cluster:KMeans' cannot be imported"),
+        ("sklearn.cluster:", "'sklearn.cluster:' cannot be imported"),
+        ("module_that_raises:Method", "cannot be imported .no Method today."),
     ],
 )
-def test_names_that_are_no_class_are_refused(name, said):
-    with pytest.raises(PlanError, match=said):
+def test_names_that_are_no_estimator_are_refused(name, said, tmp_path, monkeypatch):
+    (tmp_path / "module_that_raises.py").write_text("raise RuntimeError('no Method\\ntoday')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(PlanError, match=said) as caught:
         find_estimator(name)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("named", ["7", "[1, 2]", "{ a = 1 }", "true"])
+def test_an_estimator_that_is_no_text_is_refused_before_anything_runs(named, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN.replace('estimator = "KMeans"', f"estimator = {named}"))
+    request = Request(methods=["KMeans"], output=tmp_path / "out", plan=path)
+    with pytest.raises(PlanError, match="The estimator "):
+        reproduce(request, Console(file=io.StringIO()))
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_selector_that_cannot_be_found_is_refused():
     (run,) = Plan.read().select(["IPM"], ["sonar"])[:1]
-    with pytest.raises(PlanError, match="'Ipm' is no class of smrmf"):
+    with pytest.raises(PlanError, match="'Ipm' is no estimator of smrmf"):
         check_estimators([replace(run, settings=run.settings | {"selector": "Ipm"})])
 
 
@@ -226,8 +250,7 @@ def test_quick_runs_from_beginning_to_end(tmp_path):
     if "sonar" in {info.name for info in list_datasets() if info.present}:
         asked.append(["--data", "2d-moons,sonar", "--only", "neighborhoods,RMNMF,f-SMRMF"])
     for choice in asked:
-        command = [*COMMAND, "--quick", *choice, "--output", tmp_path]
-        done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+        done = run_command([*COMMAND, "--quick", *choice, "--output", tmp_path], seconds=900)
         assert done.returncode == 0, done.stdout + done.stderr
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
     assert {record["status"] for record in records} == {"done"}

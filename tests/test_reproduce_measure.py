@@ -11,9 +11,12 @@ import moons_plan
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from odd_estimators import CountsFits
 
+from smrmf.datasets import Dataset
 from smrmf.metrics import kernel_neighborhoods
 from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
+from smrmf_reproduce.run import measure
 from smrmf_reproduce.run.measure import SIMULATED, Worker, failed, load_points
 from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import Plan
@@ -85,6 +88,35 @@ def test_a_worker_keeps_the_points_of_one_data_set_at_a_time():
     assert [record["n_features"] for record in (first, elsewhere, again)] == [2, 10, 2]
     assert again["seconds"] == again["spent"]  # nothing was shared
     assert all(again[name] == first[name] for name in moons_plan.RESULTS)
+
+
+def test_what_a_run_compiles_is_compiled_before_it_and_once(monkeypatch):
+    monkeypatch.setattr(CountsFits, "fits", [])
+    points, classes = load_points("2d-moons", None)
+    sets = {"2d-moons": points, "sparse": sp.csr_array(points), "single": points.astype(np.float32)}
+    monkeypatch.setattr(measure, "load_points", lambda name, home: Dataset(sets[name], classes))
+    worker = Worker()
+
+    def fits_of(data, **settings):
+        CountsFits.fits.clear()
+        run = replace(
+            RUNS[0],
+            data=data,
+            record=frozenset(),
+            estimator="odd_estimators:CountsFits",
+            settings={"settings": "default", **settings},
+        )
+        assert worker.measure(run)["status"] == "done"
+        return [(form, *kind) for _, form, kind in CountsFits.fits]
+
+    dense, sparse, single = (False, np.float64), (True, np.float64), (False, np.float32)
+    assert fits_of("2d-moons", weight=0.1) == [("one", *dense, True), ("one", *dense, False)]
+    assert fits_of("2d-moons", weight=0.2) == [("one", *dense, False)]  # another number, the same code
+    assert fits_of("2d-moons", form="two") == [("two", *dense, True), ("two", *dense, False)]
+    assert fits_of("2d-moons", weight=0.0) == [("one", *dense, True), ("one", *dense, False)]
+    assert fits_of("sparse", weight=0.1) == [("one", *sparse, True), ("one", *sparse, False)]
+    assert fits_of("single", weight=0.1) == [("one", *single, True), ("one", *single, False)]
+    assert fits_of("2d-moons", form="two") == [("two", *dense, False)]
 
 
 def test_only_what_the_plan_asks_for_is_recorded():

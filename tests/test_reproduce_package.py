@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from patience import run_command
 
 import smrmf
 import smrmf_reproduce
@@ -80,4 +80,4 @@ def test_no_method_is_named_in_the_code(path):
 
 def test_the_command_line_imports_it_only_when_asked():
     code = "import sys, smrmf.cli; sys.exit(any(name.startswith('smrmf_reproduce') for name in sys.modules))"
-    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
+    assert run_command([sys.executable, "-c", code]).returncode == 0

@@ -7,14 +7,12 @@ import fcntl
 import os
 import resource
 import signal
-import subprocess
 import threading
-import time
 from dataclasses import replace
 
 import pytest
 from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
-from moons_plan import COMMAND, GOOD, PLAN, carry_out, results
+from moons_plan import GOOD, PLAN, carry_out, results, start, told, wait_for_records
 
 from smrmf_reproduce.run.plan import Plan
 from smrmf_reproduce.run.runner import KILLED, batches, ended_by
@@ -39,46 +37,16 @@ def undisturbed(plan, tmp_path_factory):
     return results(folder)
 
 
-def heed_interrupts():
-    """Undo what a shell does to commands in its background, where these tests may run."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def start(plan, folder, *more, preexec_fn=heed_interrupts, **options):
-    command = [*COMMAND, "--plan", plan, "--output", folder, "--jobs", "2", "--only", ",".join(GOOD), *more]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
-    return subprocess.Popen(command, start_new_session=True, preexec_fn=preexec_fn, **pipes, **options)
-
-
-def wait_for_records(folder, count, process):
-    deadline = time.monotonic() + 120
-    while len(list((folder / "runs").glob("*.json"))) < count:
-        assert process.poll() is None, process.stdout.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
-
-
-def wait_until_quiet(folder):
-    """Wait until no run is under way any more, nor one begins."""
-    deadline = time.monotonic() + 60
-    quiet_since = time.monotonic()
-    while time.monotonic() - quiet_since < 1:
-        assert time.monotonic() < deadline
-        if list((folder / "running").iterdir()):
-            quiet_since = time.monotonic()
-        time.sleep(0.02)
-
-
 @pytest.mark.parametrize(
     ("end", "jobs"),
     [(signal.SIGKILL, "2"), (signal.SIGINT, "1"), (signal.SIGINT, "2")],
     ids=["kill -9", "Ctrl-C, one job", "Ctrl-C, two jobs"],
 )
 def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undisturbed, tmp_path, end, jobs):
-    process = start(plan, tmp_path, "--jobs", jobs)
-    wait_for_records(tmp_path, 3, process)
-    os.killpg(process.pid, end)
-    said = process.communicate(timeout=60)[0]
+    with start(plan, tmp_path, "--jobs", jobs) as process:
+        wait_for_records(tmp_path, 3, process)
+        os.killpg(process.pid, end)
+        said = told(process)
     kept = {path: path.read_bytes() for path in (tmp_path / "runs").glob("*.json")}
     assert len(kept) >= 3
     assert len(kept) < len(undisturbed)
@@ -86,8 +54,8 @@ def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undis
         assert "goes on from here" in said
         assert "Traceback" not in said
         assert "Process" not in said
-    again = start(plan, tmp_path)
-    assert f"{len(kept)} of them done before" in again.communicate(timeout=120)[0]
+    with start(plan, tmp_path) as again:
+        assert f"{len(kept)} of them done before" in told(again)
     assert again.returncode == 0
     assert {path: path.read_bytes() for path in kept} == kept
     assert results(tmp_path) == undisturbed
@@ -96,17 +64,11 @@ def test_a_stopped_evaluation_goes_on_and_ends_with_the_same_results(plan, undis
 
 
 def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, undisturbed, tmp_path):
-    process = start(plan, tmp_path)
-    wait_for_records(tmp_path, 3, process)
-    process.kill()  # its workers end the run they are at
-    process.wait(timeout=60)
-    at_the_end = len(results(tmp_path))
-    wait_until_quiet(tmp_path)
-    assert len(results(tmp_path)) <= at_the_end + 2
-    again = start(plan, tmp_path)
-    again.communicate(timeout=120)
-    os.killpg(process.pid, signal.SIGKILL)
-    process.stdout.close()
+    with start(plan, tmp_path) as process:
+        wait_for_records(tmp_path, 3, process)
+        process.kill()
+        with start(plan, tmp_path) as again:  # at once, while the workers of the first may still be there
+            told(again)
     assert again.returncode == 0
     assert results(tmp_path) == undisturbed
 
@@ -114,8 +76,8 @@ def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, un
 def test_a_second_command_in_the_same_folder_is_refused_and_does_no_harm(plan, tmp_path):
     store = Store(tmp_path)
     store.begin(Plan.read(plan).select(GOOD)[0])
-    with sole_use(tmp_path):
-        said = start(plan, tmp_path).communicate(timeout=60)[0]
+    with sole_use(tmp_path), start(plan, tmp_path) as process:
+        said = told(process)
     assert f"Another command is at work in {tmp_path}" in " ".join(said.split())
     assert "Traceback" not in said
     assert len(store.under_way()) == 1
@@ -174,19 +136,34 @@ def test_a_killed_worker_costs_at_most_its_own_run(plan, undisturbed, tmp_path, 
     assert found == others
 
 
+def test_a_worker_that_dies_alone_after_saving_has_done_its_run(plan, tmp_path):
+    run = replace(
+        Plan.read(plan).select(["KMeans"])[0],
+        estimator="odd_estimators:DiesAfterSaving",
+        settings={"settings": "default", "note": str(tmp_path / "has_died")},
+    )
+    session, finished = carry_out([run], tmp_path)
+    assert finished == [run.key]
+    assert (tmp_path / "has_died").exists()
+    record = session.known[run.key]
+    assert (record["status"], record["error"]) == ("done", None)
+    assert Store(tmp_path).read(run.key) == record
+    assert not list((tmp_path / "running").iterdir())
+
+
 def test_a_full_disk_ends_it_with_one_sentence_and_loses_nothing(plan, undisturbed, tmp_path):
     def no_room():  # files may not grow beyond some hundred bytes: writing a record fails as on a full disk
         resource.setrlimit(resource.RLIMIT_FSIZE, (400, resource.RLIM_INFINITY))
 
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    process = start(plan, tmp_path, preexec_fn=no_room, env=environment)
-    said = process.communicate(timeout=120)[0]
+    with start(plan, tmp_path, preexec_fn=no_room, env=environment) as process:
+        said = told(process)
     assert process.returncode == 2
     assert "smrmf reproduce: " in said
     assert "Traceback" not in said
     assert not list((tmp_path / "runs").iterdir())
-    again = start(plan, tmp_path)
-    again.communicate(timeout=120)
+    with start(plan, tmp_path) as again:
+        told(again)
     assert results(tmp_path) == undisturbed
 
 
@@ -238,13 +215,13 @@ def test_the_total_time_counts_every_moment_once():
 @pytest.mark.parametrize(
     ("end", "words"),
     [
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "memory ran out"),
-        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "ended with SIGSEGV"),
-        (lambda: os._exit(3), "ended with EXIT(3)"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), KILLED),
+        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "the process ended with SIGSEGV(-11)"),
+        (lambda: os._exit(3), "the process ended with EXIT(3)"),
     ],
     ids=["kill", "segfault", "exit"],
 )
 def test_the_end_of_a_process_is_told_in_words(end, words):
     with ProcessPoolExecutor(1) as workers, pytest.raises(TerminatedWorkerError) as caught:
         workers.submit(end).result()
-    assert words in ended_by(caught.value)
+    assert ended_by(caught.value) == words

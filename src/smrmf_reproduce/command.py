@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import closing
@@ -43,8 +44,8 @@ class Request:
     def command(self) -> str:
         """Return the command that asks for the same, without the folders of this machine."""
         words = ["smrmf", "reproduce", *(["--quick"] if self.quick else [])]
-        # The name alone: the command is printed on a page that others read.
-        words += ["--plan", self.plan.name] if self.plan else []
+        # The name alone: the command is printed on a page that others read. As UTF-8, whatever the locale.
+        words += ["--plan", os.fsencode(self.plan.name).decode("utf-8", "replace")] if self.plan else []
         for option, names in (("--only", self.methods), ("--data", self.data)):
             words += [option, ",".join(names)] if names else []
         return shlex.join(words)
@@ -97,6 +98,7 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     catalogue = list_datasets(request.data_home)
     check_data_sets(wanted, catalogue)
     session = Session.open(wanted, Store(request.output))
+    tell_damage(session.store, console)
     # A set without anything to do is not loaded: its records are all that the page needs of it.
     absent = not_loadable(session.pending(), request.data_home)
     session = session.without(absent)
@@ -115,6 +117,13 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     return failed == 0
 
 
+def tell_damage(store: Store, console: Console) -> None:
+    """Name the files that should be records and are not, each in a line."""
+    for path, reason in store.damaged.items():
+        said = f"Left out: {path} is no record ({reason}); its run counts as not done."
+        console.print(said, style="yellow", soft_wrap=True, markup=False, highlight=False)
+
+
 def check_extras() -> None:
     """Refuse to begin without what the page needs, which is more than the runs need."""
     if missing := [name for name in ("jinja2", "matplotlib") if find_spec(name) is None]:
@@ -122,10 +131,11 @@ def check_extras() -> None:
 
 
 def check_estimators(runs: Sequence[Run]) -> None:
-    """Refuse a plan with a method, or with a selector of one, whose class cannot be found."""
+    """Refuse a plan with a method, or with a selector of one, that names no estimator."""
     fits = [run for run in runs if not run.is_measurement]
     selectors = [run.settings["selector"] for run in fits if "selector" in run.settings]
-    for name in dict.fromkeys([*(run.estimator for run in fits), *selectors]):
+    # As text: a plan may have a number there, which is no name either.
+    for name in dict.fromkeys(map(str, [*(run.estimator for run in fits), *selectors])):
         find_estimator(name)
 
 
@@ -200,15 +210,18 @@ def page_notes(request: Request, plan: Plan, records: Sequence[Record], absent: 
     return notes
 
 
-def describe(request: Request) -> list[tuple[str, str, int, int, str]]:
+def describe(request: Request, console: Console) -> list[tuple[str, str, int, int, str]]:
     """Return, for every data set and method, how many runs there are, how many are done, and how long.
 
     The time is that of the results so far, if there are any.
     """
     runs = requested_runs(Plan.read(request.plan, quick=request.quick), request)
     # A Store makes its folders, and a listing must not leave any behind.
-    begun = (request.output / "runs").is_dir()
-    known = Session.open(runs, Store(request.output)).known if begun else {}
+    known: dict[str, Record] = {}
+    if (request.output / "runs").is_dir():
+        session = Session.open(runs, Store(request.output))
+        tell_damage(session.store, console)
+        known = session.known
     cells: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         cells.setdefault((run.data, run.method), []).append(run)

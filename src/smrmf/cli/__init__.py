@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 try:
     import typer
 
@@ -24,4 +27,8 @@ app.command()(reproduce)
 
 def main() -> None:
     """Run the command line."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # Names may have letters that a log does not know; hours of work must not end by one.
+            stream.reconfigure(errors="replace")
     app()

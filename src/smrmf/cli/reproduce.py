@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
-from smrmf.cli._shared import DataHome, console, errors, refuse
+from smrmf.cli._shared import DataHome, Stopped, console, errors, refuse, stopped_by_signals
 
 
 def reproduce(
@@ -49,19 +50,20 @@ def reproduce(
         plan=plan,
     )
     try:
-        if list_only:
-            table = Table("data", "method", "runs", "done", "took", box=None)
-            for *pair, total, done, spent in command.describe(request):
-                table.add_row(*pair, str(total), str(done), spent)
-            console.print(table)
-            return
-        complete = command.reproduce(request, console, page_only=page_only)
+        with stopped_by_signals():
+            if list_only:
+                table = Table("data", "method", "runs", "done", "took", box=None)
+                for *pair, total, done, spent in command.describe(request, console):
+                    table.add_row(*pair, str(total), str(done), spent)
+                console.print(table)
+                return
+            complete = command.reproduce(request, console, page_only=page_only)
     except (PlanError, DatasetError, OSError) as error:
         refuse("reproduce", error)
-    except KeyboardInterrupt:
+    except Stopped as stop:
         errors.print("Stopped. What is done is kept: the same command goes on from here.")
-        # 128 + SIGINT, as shells expect it.
-        raise typer.Exit(130) from None
+        # As shells expect it.
+        raise typer.Exit(128 + stop.number) from None
     # Failed runs are named on the page; the exit code tells a script.
     if not complete:
         raise typer.Exit(1)
@@ -69,4 +71,6 @@ def reproduce(
 
 def names(listed: str) -> list[str]:
     """Return names that are separated by commas."""
+    # Plans are UTF-8; Python reads a command line as the locale says, which may know ASCII alone.
+    listed = os.fsencode(listed).decode("utf-8", "replace")
     return [name.strip() for name in listed.split(",") if name.strip()]

@@ -40,6 +40,8 @@ STYLE: dict[str, Any] = {
     "legend.fontsize": 8.5,
     # Text stays text: smaller files, and readers can search and copy it.
     "svg.fonttype": "none",
+    # A name with two dollar signs is a name, not a formula, and need not be a valid one.
+    "text.parse_math": False,
 }
 
 

@@ -31,7 +31,7 @@ def machine() -> dict[str, Any]:
 def _processor() -> str:
     try:
         # platform.processor() is empty or only the architecture on many Linux systems.
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
         return names[0]
     except (OSError, IndexError):
@@ -51,7 +51,7 @@ def forget_peak_memory() -> None:
 def peak_memory() -> float | None:
     """Return the most memory this process has held, in MB; None where the system does not say."""
     try:
-        with open("/proc/self/status") as file:
+        with open("/proc/self/status", encoding="utf-8", errors="replace") as file:
             sizes = dict(line.split(":", 1) for line in file)
         return int(sizes["VmHWM"].split()[0]) / 1024
     except (OSError, KeyError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -40,15 +40,14 @@ def load_points(name: str, data_home: str | None) -> datasets.Dataset:
 class Worker:
     """Does runs one after the other and keeps what they share.
 
-    That is the points of the last data set, the work on them that several fits repeat, and which estimators
-    are compiled.
+    That is the points of the last data set, the work on them that several fits repeat, and what is compiled.
     """
 
     def __init__(self, data_home: str | None = None) -> None:
         self._data_home = data_home
         self._loaded: tuple[str, datasets.Dataset] | None = None
         self._shared = SharedWork()
-        self._warm: set[str] = set()
+        self._warm: set[Hashable] = set()
 
     def measure(self, run: Run) -> Record:
         """Do a run and return its record; an error makes it a failed one."""
@@ -57,7 +56,7 @@ class Worker:
         start = time.perf_counter()
         try:
             data = self._points(run.data)
-            self._warm_up(run)
+            self._warm_up(run, data.X)
             forget_peak_memory()
             # After loading and compiling, which are costs of this process and not of the method.
             start, saved = time.perf_counter(), self._shared.saved
@@ -71,6 +70,8 @@ class Worker:
         # Not BaseException: Ctrl-C and the end of the process are not results of the run.
         except Exception as error:
             reason = traceback.format_exception_only(error)[-1].strip()
+            # It may name a file whose name is no text, which no page could show.
+            reason = reason.encode("utf-8", "replace").decode("utf-8")
             record |= {"error": reason, "spent": time.perf_counter() - start}
         return record | {"peak_memory": peak_memory()}
 
@@ -80,18 +81,29 @@ class Worker:
             self._loaded = (name, load_points(name, self._data_home))
         return self._loaded[1]
 
-    def _warm_up(self, run: Run) -> None:
+    def _warm_up(self, run: Run, points: Any) -> None:
         """Compile what a run needs on a few points, outside of its time, the first time in a process."""
-        if run.estimator in self._warm or run.is_measurement:
+        code = (run.estimator, chosen_code(run.settings), sp.issparse(points), points.dtype)
+        if code in self._warm or run.is_measurement:
             return
         # Before the fit, so that an estimator that fails on these points fails once and not in every run.
-        self._warm.add(run.estimator)
+        self._warm.add(code)
         # Not negative, as NMF needs it. Outside of shared_work, which keeps one result per function:
         # these points would take the place of the data set's.
-        X = np.abs(np.random.default_rng(0).normal(size=(60, 4)))
+        X = np.abs(np.random.default_rng(0).normal(size=(60, 4))).astype(points.dtype)
+        X = sp.csr_array(X) if sp.issparse(points) else X
         with warnings.catch_warnings(), suppress(Exception):  # what is wrong shows in the run itself
             warnings.simplefilter("ignore")
             build(run, X, 2).fit(X)
+
+
+def chosen_code(settings: Mapping[str, Any]) -> Hashable:
+    """Return the part of the settings that decides which code runs, and so what has to be compiled."""
+    # Of a number its type, and whether it is zero, which may leave out a step; a grid has many of the others.
+    return tuple(
+        (name, (type(value), value == 0) if type(value) in (int, float) else str(value))
+        for name, value in sorted(settings.items())
+    )
 
 
 def failed(run: Run, reason: str) -> Record:

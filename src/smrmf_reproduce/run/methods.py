@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from importlib import import_module
 from typing import Any
 
@@ -17,27 +18,41 @@ SMALL = 1e-10
 
 
 def find_estimator(name: str) -> Any:
-    """Return a class of ``smrmf`` or ``sklearn.cluster``, or any other named as ``package.module:Class``."""
+    """Return an estimator of ``smrmf`` or ``sklearn.cluster``, or one named as ``package.module:Class``."""
     module, _, kind = name.rpartition(":")
     if not module:
         return _find_short(name)
     try:
-        return getattr(import_module(module), kind)
-    except (ImportError, AttributeError) as error:
+        found = getattr(import_module(module), kind)
+    # Not ImportError alone: a module may raise anything while it is imported.
+    except Exception as error:
+        why = " ".join(str(error).split())
         raise PlanError(
-            f"The estimator {name!r} cannot be imported ({error}): install its package, or put its folder on "
+            f"The estimator {name!r} cannot be imported ({why}): install its package, or put its folder on "
             "PYTHONPATH."
         ) from error
+    if not _is_estimator(found):
+        raise PlanError(f"{name!r} is no estimator: name a class with fit, get_params and set_params.")
+    return found
+
+
+def _is_estimator(found: Any) -> bool:
+    """Tell whether this is a class that can be set up and fitted; a plan may name anything."""
+    return (
+        isinstance(found, type)
+        and not inspect.isabstract(found)
+        and all(callable(getattr(found, name, None)) for name in ("fit", "get_params", "set_params"))
+    )
 
 
 def _find_short(name: str) -> Any:
-    """Return a class of ``smrmf``, else of ``sklearn.cluster``."""
+    """Return an estimator of ``smrmf``, else of ``sklearn.cluster``."""
     for package in (smrmf, sklearn.cluster):
         found = getattr(package, name, None)
-        if isinstance(found, type):  # modules and functions have names there, too
+        if _is_estimator(found):  # modules and functions have names there, too
             return found
     raise PlanError(
-        f"The estimator {name!r} is no class of smrmf or sklearn.cluster: correct the name, or write "
+        f"The estimator {name!r} is no estimator of smrmf or sklearn.cluster: correct the name, or write "
         "'package.module:Class' for a class of another package."
     )
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+import threading
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
@@ -91,11 +95,8 @@ def _execute_together(
     A single job has its own process too, because a lack of memory may end it. Ctrl-C acts on this process
     alone, which then ends the others.
     """
-    workers = ProcessPoolExecutor(
-        jobs, initializer=begin_process, initargs=(store.folder, data_home, os.getpid())
-    )
-    work = ((workers.submit(do_batch, batch), batch) for batch in batches(runs))
-    try:
+    with worker_pool(jobs, store, data_home) as workers:
+        work = ((workers.submit(do_batch, batch), batch) for batch in batches(runs))
         # One more than can run at once: workers cannot be ended quietly while more are waiting.
         under_way: dict[Future[None], list[Run]] = dict(itertools.islice(work, jobs + 1))
         while under_way:
@@ -108,10 +109,24 @@ def _execute_together(
                 future.result()
                 del under_way[future]
             under_way |= dict(itertools.islice(work, len(done)))
-    finally:
-        # Also on Ctrl-C and when the caller closes this generator. Runs that are cut off have no record
-        # and are pending at the next start.
-        workers.shutdown(kill_workers=True)
+
+
+@contextmanager
+def worker_pool(jobs: int, store: Store, data_home: str | None) -> Iterator[ProcessPoolExecutor]:
+    """Give processes for runs that end with the block, and with this process, whatever ends it."""
+    # Only this process has the second end of the pipe, so only its end, or this block's, closes it. A worker
+    # cannot ask for its parent's id instead: on some systems that stays the same.
+    life, held = Pipe(duplex=False)
+    with life, held:
+        workers = ProcessPoolExecutor(
+            jobs, initializer=begin_process, initargs=(store.folder, data_home, life)
+        )
+        try:
+            yield workers
+        finally:
+            # Also on Ctrl-C and when the caller closes the generator of records. Runs that are cut off have
+            # no record and are pending at the next start.
+            workers.shutdown(kill_workers=True)
 
 
 def _execute_alone(run: Run, awaited: Awaited, store: Store, data_home: str | None) -> Iterator[Record]:
@@ -119,16 +134,18 @@ def _execute_alone(run: Run, awaited: Awaited, store: Store, data_home: str | No
         yield from _execute_together([run], awaited, store, 1, data_home)
     except TerminatedWorkerError as error:
         store.forget_marks()
-        store.save(failed(run, ended_by(error)))
-        yield from awaited.arrived([run])
+        yield from awaited.arrived([run])  # a run killed after its save has a result
+        if run in awaited.runs:
+            store.save(failed(run, ended_by(error)))
+            yield from awaited.arrived([run])
 
 
 def ended_by(error: TerminatedWorkerError) -> str:
-    """Say what ended a process, from the exit codes at the end of the error, as ``{SIGKILL(-9)}``."""
-    _, _, codes = str(error).rpartition("{")
+    """Say what ended a process, from the exit codes that the error has in braces, as ``{SIGKILL(-9)}``."""
+    codes = str(error).rpartition("{")[2].partition("}")[0]
     if "SIGKILL" in codes:
         return KILLED
-    return f"the process ended with {codes.rstrip('}') or 'no exit code'}"
+    return f"the process ended with {codes or 'no exit code'}"
 
 
 @dataclass(frozen=True)
@@ -137,32 +154,41 @@ class WorkerProcess:
 
     store: Store
     worker: Worker
-    parent_pid: int
 
 
 # Set in worker processes alone, when they begin.
 _process: WorkerProcess | None = None
 
 
-def begin_process(folder: Path, data_home: str | None, parent_pid: int) -> None:
+def begin_process(folder: Path, data_home: str | None, life: Connection) -> None:
     """Prepare a worker process for its batches."""
     global _process
-    # Ctrl-C in a terminal reaches all processes. Only the parent acts on it: a worker that ended by it could
-    # be taken for one that was killed.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _process = WorkerProcess(Store(folder), Worker(data_home), parent_pid)
+    # Ctrl-C and a closed terminal reach all processes. Only the parent acts on them: a worker that ended by
+    # them could be taken for one that was killed.
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):  # Windows has no SIGHUP
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+    # Kernels let other threads run, so this one acts in the middle of a run and of any wait.
+    threading.Thread(target=end_with, args=(life,), daemon=True).start()
+    _process = WorkerProcess(Store(folder), Worker(data_home))
+
+
+def end_with(life: Connection) -> None:
+    """End this process as soon as the other end of a pipe is closed."""
+    with suppress(OSError):  # which is how Windows tells it
+        life.poll(None)
+    # At once: the run at hand has no record and is pending, and a file half-written is a dot-file that the
+    # next start removes. The processes that clean up after workers end when the last worker has.
+    os._exit(1)
 
 
 def do_batch(runs: Iterable[Run]) -> None:
-    """Do some runs one after the other, in this process, as long as the one that asked for them lives."""
+    """Do some runs one after the other, in this process."""
     assert _process is not None, "a batch needs a process that began with begin_process"
     store = _process.store
     # One thread each: processes fill the cores, and seconds of runs stay comparable.
     with threadpool_limits(1):
         for run in runs:
-            # A killed parent leaves its workers to another process: end after the run at hand, not after all.
-            if _process.parent_pid != os.getppid():
-                return
             # A kill between begin and save leaves a mark without a record, which names the run as a suspect;
             # one between save and end leaves both, and the record counts.
             store.begin(run)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import tempfile
@@ -16,6 +17,62 @@ from smrmf_reproduce.run.plan import Run
 
 Record = dict[str, Any]
 DONE, FAILED = "done", "failed"
+NONE = type(None)
+# What every record has, each with the types that JSON may give it.
+FIELDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("key", "data", "method", "status", "started"), (str,)),
+    **dict.fromkeys(("params", "settings", "versions", "machine"), (dict,)),
+    **dict.fromkeys(("n_samples", "n_features", "n_classes", "n_iter"), (int, NONE)),
+    **dict.fromkeys(("seconds", "spent", "peak_memory", "objective"), (int, float, NONE)),
+    **dict.fromkeys(("accuracy", "nmi_max", "nmi_arithmetic"), (int, float, NONE)),
+    "seed": (int,),
+    "error": (str, NONE),
+    "converged": (bool, NONE),
+    "history": (list, NONE),
+    "neighborhoods": (dict, NONE),
+    "picture": (dict, NONE),
+}
+PICTURE = ("points", "classes", "labels", "edges", "exemplars")
+
+
+def check_record(record: Any, key: str) -> None:
+    """Raise ValueError, with the reason in a few words, for what is not the record of the run of this key."""
+    if type(record) is not dict:
+        raise ValueError("not an object")
+    for name, types in FIELDS.items():
+        if name not in record:
+            raise ValueError(f"no {name}")
+        # Not isinstance, for which True is a number.
+        if type(record[name]) not in types:
+            raise ValueError(f"{name} is a {type(record[name]).__name__}")
+    if record["key"] != key:
+        raise ValueError("of another run")
+    if record["status"] not in (DONE, FAILED):
+        raise ValueError("neither done nor failed")
+    # An objective may be infinite: some methods diverge at the corners of a grid.
+    for name in ("seconds", "spent", "peak_memory", "accuracy", "nmi_max", "nmi_arithmetic"):
+        if not _is_finite(record[name]):
+            raise ValueError(f"{name} is {record[name]}")
+    if record["status"] == DONE and record["spent"] is None:
+        raise ValueError("done in no time")
+    if datetime.fromisoformat(record["started"]).tzinfo is None:
+        raise ValueError("started in no time zone")
+    _check_details(record)
+
+
+def _check_details(record: Record) -> None:
+    if not all(type(value) in (int, float) for value in record["history"] or ()):
+        raise ValueError("a history without numbers")
+    if not all(_is_finite(value) for value in (record["neighborhoods"] or {}).values()):
+        raise ValueError("neighborhoods without numbers")
+    picture = record["picture"]
+    if picture is not None and not all(type(picture.get(part)) is list for part in PICTURE):
+        raise ValueError("half a picture")
+
+
+def _is_finite(value: Any) -> bool:
+    """Tell whether a value is a number to count with, or stands for none."""
+    return value is None or (type(value) in (int, float) and math.isfinite(value))
 
 
 def write_atomically(path: Path, content: bytes) -> None:
@@ -72,10 +129,14 @@ class Mark(NamedTuple):
 
 
 class Store:
-    """Results by key, and marks of the runs that are under way."""
+    """Results by key, and marks of the runs that are under way.
+
+    ``damaged`` has the files that were read and are no records, each with the reason.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
+        self.damaged: dict[Path, str] = {}
         self.results = folder / "runs"
         self.marks = folder / "running"
         self.results.mkdir(parents=True, exist_ok=True)
@@ -87,9 +148,20 @@ class Store:
         write_atomically(self._path(record["key"]), json.dumps(record).encode())
 
     def read(self, key: str) -> Record | None:
-        """Return the record of a run, if there is one."""
+        """Return the record of a run, if there is one; a damaged one counts as none."""
         path = self._path(key)
-        return json.loads(path.read_bytes()) if path.is_file() else None
+        if not path.is_file():
+            return None
+        content = path.read_bytes()
+        try:
+            record = json.loads(content)
+            check_record(record, key)
+        # Besides what check_record says: no JSON, or JSON that nests without end.
+        except (ValueError, OverflowError, RecursionError) as error:
+            self.damaged[path] = " ".join(str(error).split())
+            return None
+        self.damaged.pop(path, None)
+        return record
 
     def stamp(self, key: str) -> tuple[int, int] | None:
         """Return what changes whenever a record is saved; None without a record."""
@@ -106,7 +178,7 @@ class Store:
     def begin(self, run: Run) -> None:
         """Mark a run as under way in this process."""
         # Not atomic: losing a mark costs a hint on what failed, never a result.
-        (self.marks / run.key).write_text(f"{os.getpid()} {run}")
+        (self.marks / run.key).write_text(f"{os.getpid()} {run}", encoding="utf-8")
 
     def end(self, run: Run) -> None:
         """Take the mark away."""
@@ -117,7 +189,7 @@ class Store:
         found = {}
         for path in self.marks.iterdir():
             try:
-                process, words = path.read_text().split(" ", 1)
+                process, words = path.read_text(encoding="utf-8").split(" ", 1)
                 found[path.name] = Mark(int(process), path.stat().st_mtime, words)
             except (FileNotFoundError, ValueError):  # it has just ended, or is being written
                 continue
