@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from smrmf_reproduce.report.figures import Picture
 from smrmf_reproduce.report.outline import PROTOCOL, Report, Section
 from smrmf_reproduce.report.table import to_markdown
 from smrmf_reproduce.report.verdicts import Claim
@@ -17,6 +18,7 @@ def to_readme(report: Report) -> str:
         "Mani, Domeniconi, Griva: *Unsupervised Selective Manifold Regularized Matrix Factorization* "
         f"(arXiv 2010.09936), measured again with `{provenance.command}`. The same as one page: "
         "[index.html](index.html).\n",
+        *([_picture(report.opening)] if report.opening else []),
         "## Summary\n",
         _bullets(report.summary),
         *(f"> {note}\n" for note in provenance.notes),
@@ -37,14 +39,17 @@ def to_readme(report: Report) -> str:
 
 def _section(section: Section) -> str:
     parts = [f"## {section.title}\n"]
-    for picture in section.pictures:
-        title = picture.name.replace("_", " ")
-        parts.append(f"![{title}](figures/{picture.name}.svg)\n\n*{picture.caption}*\n")
+    parts += [_picture(picture) for picture in section.pictures]
     for table in section.tables:
         heading = "" if table.title == section.title else f"### {table.title}\n\n"
         parts.append(f"{heading}{table.note}\n\n{to_markdown(table)}")
         parts.append(f"[{table.name}.csv](tables/{table.name}.csv)\n")
     return "\n".join(parts)
+
+
+def _picture(picture: Picture) -> str:
+    title = picture.name.replace("_", " ")
+    return f"![{title}](figures/{picture.name}.svg)\n\n*{picture.caption}*\n"
 
 
 def _claims(claims: Sequence[Claim]) -> str:

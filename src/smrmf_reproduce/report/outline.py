@@ -39,21 +39,30 @@ class Report:
     targets: tuple[Claim, ...]
     claims: tuple[Claim, ...]
     sections: tuple[Section, ...]
+    opening: Picture | None
     failures: tuple[Failure, ...]
     missing: tuple[Missing, ...]
     tables: Tables
     pictures: Mapping[str, Picture]
 
 
+# The figure above everything else.
+OPENING = "mean_accuracy"
+
 # name, title, figures, tables
 OUTLINE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         "scores",
         "Accuracy and mutual information",
-        ("mean_accuracy", "accuracy_scatter"),
+        ("accuracy_scatter",),
         ("acc", "nmi", "best_settings"),
     ),
-    ("readings", "How firm these figures are", (), ("readings_acc", "readings_nmi", "choice_of_reading")),
+    (
+        "readings",
+        "How firm these figures are",
+        ("readings_range",),
+        ("readings_acc", "readings_nmi", "choice_of_reading"),
+    ),
     ("no-labels", "Without labels", (), ("no_labels", "no_labels_sets")),
     ("run-time", "Run time", (), ("run_time",)),
     ("neighbourhoods", "Neighbourhoods", (), ("violation", "label_mismatch")),
@@ -106,7 +115,18 @@ def compose(results: Results, provenance: Provenance) -> Report:
     summary = summarize(results, tables, targets, claims)
     # A part of an evaluation gives a shorter page, not one of empty tables.
     kept = tuple(section for section in sections if section.tables or section.pictures)
-    return Report(provenance, summary, targets, claims, kept, failures, missing, tables, pictures)
+    return Report(
+        provenance,
+        summary,
+        targets,
+        claims,
+        kept,
+        pictures.get(OPENING),
+        failures,
+        missing,
+        tables,
+        pictures,
+    )
 
 
 def summarize(
