@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import replace
 
@@ -97,6 +98,34 @@ def test_page_and_readme_open_with_the_picture_of_all_methods(full_report):
     readme = (full_report / "README.md").read_text(encoding="utf-8")
     assert readme.index("(figures/mean_accuracy.svg)") < readme.index("## Summary")
     assert readme.count("(figures/mean_accuracy.svg)") == 1
+
+
+def test_our_methods_are_the_first_columns_of_a_table_and_the_others_keep_their_order(full_report):
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    readme = (full_report / "README.md").read_text(encoding="utf-8")
+    others = [method for method in PAPER.columns if method not in PAPER.ours]
+    for name in ("acc", "nmi", "run_time", "best_settings"):
+        table = text.split(f'id="table-{name}"')[1].split("</thead>")[0]
+        assert re.findall(r"<th[^>]*>([^<]+)</th>", table) == ["data set", *PAPER.ours, *others]
+        rows = csv.DictReader(
+            (full_report / "tables" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        )
+        assert tuple(dict.fromkeys(row["column"] for row in rows)) == PAPER.columns
+    assert f"| data set | {' | '.join([*PAPER.ours, *others])} |" in readme
+
+
+def test_a_coloured_cell_says_in_words_and_by_a_sign_what_its_colour_says(full_report):
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    body = text[text.index("<main>") :]
+    cells = re.findall(r'<td class="[^"]*\b(better|worse)\d[^"]*"(.*?)</td>', body, flags=re.DOTALL)
+    assert {word for word, _ in cells} == {"better", "worse"}
+    for word, rest in cells:
+        assert f'title="{word} than the paper by ' in rest
+        assert f'<span class="mark {word}">{page.MARKS[word]}</span>' in rest
+    assert not re.search(r'class="[^"]*\b(above|below)', text)
+    assert not set(re.findall(r"\.((?:better|worse)\d)", text)) ^ {
+        f"{w}{i}" for w in page.MARKS for i in (1, 2, 3)
+    }
 
 
 def test_tables_and_figures_scroll_in_boxes_of_their_own(full_report):

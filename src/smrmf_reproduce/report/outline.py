@@ -40,6 +40,7 @@ class Report:
     claims: tuple[Claim, ...]
     sections: tuple[Section, ...]
     opening: Picture | None
+    ours: tuple[str, ...]
     failures: tuple[Failure, ...]
     missing: tuple[Missing, ...]
     tables: Tables
@@ -108,7 +109,8 @@ def compose(results: Results, provenance: Provenance) -> Report:
             name,
             title,
             tuple(pictures[f] for f in figure_names if f in pictures),
-            tuple(tables[t] for t in table_names if not tables[t].is_empty),
+            # Our columns first: at the far end of fourteen, a reader would have to look for them.
+            tuple(tables[t].with_first(paper.ours) for t in table_names if not tables[t].is_empty),
         )
         for name, title, figure_names, table_names in OUTLINE
     )
@@ -122,6 +124,7 @@ def compose(results: Results, provenance: Provenance) -> Report:
         claims,
         kept,
         pictures.get(OPENING),
+        paper.ours,
         failures,
         missing,
         tables,
