@@ -162,7 +162,7 @@ def test_somebody_elses_method_is_a_column_beside_the_papers(tmp_path):
     done = run_command([*COMMAND, *words], cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "index.html").read_text()
-    assert "<th>f-SMRMF</th><th>Ward</th>" in page
+    assert "<th>SMRMF-NS</th><th>Ward</th>" in page
     records = [json.loads(path.read_text()) for path in (tmp_path / "runs").glob("*.json")]
     ward = [record for record in records if record["method"] == "Ward"]
     assert {record["settings"]["linkage"] for record in ward} == {"ward", "average"}

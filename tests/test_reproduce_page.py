@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,10 +12,13 @@ from synthetic_runs import PAPER, PLAN, every_experiment, record, results
 
 from smrmf_reproduce.report import drawing, page
 from smrmf_reproduce.report.drawing import inline, shorten
+from smrmf_reproduce.report.figures import draw_figures
 from smrmf_reproduce.report.moons_figures import matched
+from smrmf_reproduce.report.overview_figures import Mean, draw_means, spread_of_mean
 from smrmf_reproduce.report.page import write_report
 from smrmf_reproduce.report.provenance import Provenance
-from smrmf_reproduce.report.tables import BUILDERS
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.tables import BUILDERS, build_tables
 
 PROVENANCE = Provenance(
     versions={"smrmf": "0.1.0"},
@@ -83,6 +88,84 @@ def test_page_loads_nothing_from_outside(full_report):
     assert len(ids) == len(set(ids))
     anchors = {link[1:] for link in re.findall(r'<a href="(#[^"]+)"', text)}
     assert anchors <= set(ids)
+
+
+def test_page_and_readme_open_with_the_picture_of_all_methods(full_report):
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    opening = text[: text.index("<h2>Summary</h2>")]
+    assert opening.count("<svg ") == 1
+    assert all(f">{method}</text>" in opening for method in PAPER.methods)
+    readme = (full_report / "README.md").read_text(encoding="utf-8")
+    assert readme.index("(figures/mean_accuracy.svg)") < readme.index("## Summary")
+    assert readme.count("(figures/mean_accuracy.svg)") == 1
+
+
+def test_our_methods_are_the_first_columns_of_a_table_and_the_others_keep_their_order(full_report):
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    readme = (full_report / "README.md").read_text(encoding="utf-8")
+    others = [method for method in PAPER.columns if method not in PAPER.ours]
+    for name in ("acc", "nmi", "run_time", "best_settings"):
+        table = text.split(f'id="table-{name}"')[1].split("</thead>")[0]
+        assert re.findall(r"<th[^>]*>([^<]+)</th>", table) == ["data set", *PAPER.ours, *others]
+        rows = csv.DictReader(
+            (full_report / "tables" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+        )
+        assert tuple(dict.fromkeys(row["column"] for row in rows)) == PAPER.columns
+    assert f"| data set | {' | '.join([*PAPER.ours, *others])} |" in readme
+
+
+def test_a_coloured_cell_says_in_words_and_by_a_sign_what_its_colour_says(full_report):
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    body = text[text.index("<main>") :]
+    cells = re.findall(r'<td class="[^"]*\b(better|worse)\d[^"]*"(.*?)</td>', body, flags=re.DOTALL)
+    assert {word for word, _ in cells} == {"better", "worse"}
+    for word, rest in cells:
+        assert f'title="{word} than the paper by ' in rest
+        assert f'<span class="mark {word}">{page.MARKS[word]}</span>' in rest
+    assert not re.search(r'class="[^"]*\b(above|below)', text)
+    assert not set(re.findall(r"\.((?:better|worse)\d)", text)) ^ {
+        f"{w}{i}" for w in page.MARKS for i in (1, 2, 3)
+    }
+
+
+def test_tables_and_figures_scroll_in_boxes_of_their_own(full_report):
+    """A phone is narrower than a table of fourteen methods: the box moves, not the page."""
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    body = text[text.index("<body>") :]
+    for tag in ("<table", "<svg "):
+        assert body.count(tag) == len(re.findall(rf'<div class="scroll">\s*{tag}', body)) > 0
+    assert '<figure class="wide">' in body
+    assert re.search(r"figure\.wide svg\{min-width:\d+rem\}", text)
+
+
+def test_a_mean_has_a_spread_only_if_all_of_its_parts_have_one():
+    assert spread_of_mean([0.3, 0.4]) == pytest.approx(0.25)
+    assert spread_of_mean([0.3, None]) is None
+    assert spread_of_mean([None]) is spread_of_mean([]) is None
+
+
+def test_a_bar_is_drawn_for_every_spread_that_is_passed_and_for_no_other():
+    means = [
+        Mean("A", 0.6, 0.5, spread=0.02, stands_out=True),
+        Mean("B", 0.7, 0.8, spread=0.01, paper_spread=0.03),
+        Mean("C", 0.4, 0.3),
+    ]
+    axes = draw_means(means, "mean").axes[0]
+    spans = {tuple(np.round(line[:, 0], 9)) for bars in axes.collections for line in bars.get_segments()}
+    assert spans == {(0.58, 0.62), (0.69, 0.71), (0.77, 0.83)}
+    labels = axes.get_yticklabels()
+    assert [label.get_text() for label in labels] == ["C", "A", "B"]  # from below
+    assert [label.get_fontweight() for label in labels] == ["normal", "bold", "normal"]
+
+
+def test_methods_that_ran_once_have_no_bar_in_the_opening_picture():
+    once = [record(data, method) for data in ("wave", "sonar") for method in ("NMF", "SMRMF")]
+    twice = [*once, *(record(data, "NMF", 0.6, seed=1) for data in ("wave", "sonar"))]
+    words = "standard deviation"
+    paper = replace(PAPER, cells={key: replace(cell, std=None) for key, cell in PAPER.cells.items()})
+    for runs, has_bar in ((once, False), (twice, True)):
+        found = Results(runs, paper)
+        assert (words in draw_figures(found, build_tables(found))["mean_accuracy"].svg) == has_bar
 
 
 def test_page_says_what_failed_and_escapes_it(full_report):

@@ -17,10 +17,13 @@ from smrmf_reproduce.report.page import cell_classes
 from smrmf_reproduce.report.paper import REAL_SETS
 from smrmf_reproduce.report.results import Results, best_over_grid
 from smrmf_reproduce.report.table import (
+    HIGHER,
+    LOWER,
+    NEITHER,
     Cell,
     Table,
     TableRow,
-    best_column,
+    best_columns,
     in_words,
     number,
     printed_number,
@@ -120,9 +123,9 @@ def test_averages_over_sets_in_both_and_over_common_sets():
     common = cell(built, "average, 1 common set", "SMRMF")
     assert (common.ours, common.paper) == (0.6, 0.85)
     assert cell(built, "average, 1 common set", "NMF") == Cell()
-    bold = {row.name: best_column(built, row) for row in built.rows}
-    assert bold["average, 1 common set"] == PAPER.columns.index("SMRMF")
-    assert bold["average, sets in both"] is None  # three sets against one
+    bold = {row.name: best_columns(built, row) for row in built.rows}
+    assert bold["average, 1 common set"] == {PAPER.columns.index("SMRMF")}
+    assert bold["average, sets in both"] == set()  # three sets against one
 
 
 def test_gordon_stands_apart_and_ova_colon_is_not_present():
@@ -243,11 +246,43 @@ def test_numbers_as_shown():
     assert "| x | 0.500 / 0.60 | **0.700** (why) |" in to_markdown(built)
 
 
-def test_the_colour_of_a_cell_follows_the_difference_as_shown():
-    built = Table("t", "t", "n", ("a",), ())
-    shown = [cell_classes(built, Cell(0.5 + gap, 0.5)) for gap in (0.0, 0.03, 0.034, 0.04, 0.1, -0.1, -0.3)]
-    assert shown == ["", "", "", "above1", "above2", "below2", "below3"]
-    assert cell_classes(built, Cell(note="missing")) == "lost"
+def test_all_of_equal_figures_are_the_best_so_that_the_order_of_columns_favours_none():
+    row = TableRow("x", (Cell(0.7), Cell(0.5), Cell(0.7)))
+    assert best_columns(Table("t", "t", "n", ("a", "b", "c"), (row,), best=True), row) == {0, 2}
+
+
+def test_some_columns_may_stand_first_and_keep_their_cells():
+    row = TableRow("x", tuple(Cell(float(i)) for i in range(4)))
+    built = Table("t", "t", "n", ("a", "b", "c", "d"), (row,))
+    moved = built.with_first(["d", "c"])
+    assert moved.columns == ("c", "d", "a", "b")
+    assert moved.row("x") == built.row("x")
+
+
+def test_the_colour_of_a_cell_says_better_or_worse_by_the_difference_as_shown():
+    gaps = (0.0, 0.03, 0.034, 0.04, 0.1, -0.1, -0.3)
+    built = Table("t", "t", "n", ("up", "down", "data"), (), goals={"down": LOWER, "data": NEITHER})
+    shown = {
+        name: [cell_classes(built, name, Cell(0.5 + gap, 0.5)) for gap in gaps] for name in built.columns
+    }
+    assert shown["up"] == ["", "", "", "better1", "better2", "worse2", "worse3"]
+    assert shown["down"] == ["", "", "", "worse1", "worse2", "better2", "better3"]
+    assert set(shown["data"]) == {""}
+    assert cell_classes(built, "up", Cell(note="missing")) == "lost"
+
+
+def test_fewer_bad_neighbours_and_seconds_are_better_and_what_describes_the_data_is_neither():
+    built = build_tables(results([]))
+    assert [built["violation"].goal(name) for name in built["violation"].columns] == [NEITHER] * 4 + [
+        LOWER
+    ] * 2
+    assert [built["label_mismatch"].goal(n) for n in built["label_mismatch"].columns] == [
+        LOWER,
+        NEITHER,
+        HIGHER,
+    ]
+    assert {built["run_time"].goal(name) for name in PAPER.columns} == {LOWER}
+    assert {built[name].goal(m) for name in ("acc", "nmi") for m in PAPER.columns} == {HIGHER}
 
 
 def test_closeness_counts_the_edges():

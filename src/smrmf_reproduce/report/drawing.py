@@ -14,7 +14,9 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette, which readers with any colour vision can tell apart.
 BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7A7A7A"
+INK = "#333333"
 WIDTH = 9.2  # inches, the page's width at 100 dots an inch
+NARROW = 4.9  # inches, for figures that fit a phone with readable letters
 DPI = 160
 
 STYLE: dict[str, Any] = {
@@ -28,7 +30,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.edgecolor": "#8A8A8A",
     "axes.linewidth": 0.7,
-    "axes.labelcolor": "#333333",
+    "axes.labelcolor": INK,
     "xtick.color": "#555555",
     "ytick.color": "#555555",
     "xtick.labelsize": 8,
@@ -56,12 +58,12 @@ def house_style(name: str) -> Iterator[None]:
         yield
 
 
-def new_figure(height: float) -> Figure:
-    """Return an empty figure of the page's width, its parts placed without overlap."""
+def new_figure(height: float, width: float = WIDTH) -> Figure:
+    """Return an empty figure, its parts placed without overlap."""
     from matplotlib.figure import Figure
 
     # Not by pyplot, which keeps every figure alive and may look for a screen.
-    return Figure(figsize=(WIDTH, height), layout="constrained", facecolor="white")
+    return Figure(figsize=(width, height), layout="constrained", facecolor="white")
 
 
 def panels(n: int, columns: int, panel_height: float) -> tuple[Figure, list[Axes]]:

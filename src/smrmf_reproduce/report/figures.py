@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from smrmf_reproduce.report import curve_figures as curves
 from smrmf_reproduce.report import moons_figures as moons
 from smrmf_reproduce.report import overview_figures as overview
-from smrmf_reproduce.report.drawing import house_style, save
+from smrmf_reproduce.report.drawing import NARROW, house_style, save
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import Tables
 
@@ -21,21 +21,29 @@ Builder = Callable[[Results, Tables], "Figure | None"]
 
 @dataclass(frozen=True)
 class Picture:
-    """A drawn figure, ready to be written to a file or into a page."""
+    """A drawn figure, ready to be written to a file or into a page; a narrow one fits a phone."""
 
     name: str
     caption: str
     svg: str
     png: bytes
+    narrow: bool
 
 
 # Every figure by name, with its caption; {main} stands for the method that the plan puts first among ours.
 FIGURES: dict[str, tuple[Builder, str]] = {
     "mean_accuracy": (
-        overview.draw_mean_accuracy,
-        "Mean accuracy of each method, best over the grid: the paper's and ours. Left: over the sets every "
-        "method has. Right: over the sets measured under all readings of what the paper leaves open; the "
-        "bar runs from the lowest to the highest mean a reading gives.",
+        overview.mean_accuracy,
+        "Mean accuracy of each method over the sets that all have, best over the grid, highest of ours on "
+        "top; the methods that the paper proposes are bold on a band. A bar is one standard deviation to "
+        "either side, of the mean when its runs are repeated with other seeds: from the standard deviations "
+        "over seeds on each set. No bar: a single run on some of the sets, so no spread is known.",
+    ),
+    "readings_range": (
+        overview.readings_range,
+        "Mean accuracy over the sets measured under all readings of what the paper leaves open, on the short "
+        "grid of the readings: the paper's and ours; the bar runs from the lowest to the highest mean that a "
+        "reading gives.",
     ),
     "accuracy_scatter": (
         overview.accuracy_scatter,
@@ -78,5 +86,7 @@ def draw_figures(results: Results, tables: Tables) -> dict[str, Picture]:
         with house_style(f"smrmf {name}"):
             figure = build(results, tables)
             if figure is not None:
-                pictures[name] = Picture(name, caption.format(main=results.paper.main), *save(figure))
+                narrow = figure.get_figwidth() <= NARROW
+                words = caption.format(main=results.paper.main)
+                pictures[name] = Picture(name, words, *save(figure), narrow)
     return pictures

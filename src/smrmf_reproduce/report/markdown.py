@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from smrmf_reproduce.report.figures import Picture
 from smrmf_reproduce.report.outline import PROTOCOL, Report, Section
 from smrmf_reproduce.report.table import Cell, Table, TableRow, to_markdown
 from smrmf_reproduce.report.verdicts import Claim
@@ -43,6 +44,7 @@ def to_readme(report: Report) -> str:
         "Mani, Domeniconi, Griva: *Unsupervised Selective Manifold Regularized Matrix Factorization* "
         f"(arXiv 2010.09936), measured again with {code(provenance.command)}. The same as one page: "
         "[index.html](index.html).\n",
+        *([_picture(report.opening)] if report.opening else []),
         "## Summary\n",
         _bullets(report.summary),
         *(f"> {escape(note)}\n" for note in provenance.notes),
@@ -63,9 +65,7 @@ def to_readme(report: Report) -> str:
 
 def _section(section: Section) -> str:
     parts = [f"## {escape(section.title)}\n"]
-    for picture in section.pictures:
-        title = picture.name.replace("_", " ")
-        parts.append(f"![{title}](figures/{picture.name}.svg)\n\n*{escape(picture.caption)}*\n")
+    parts += [_picture(picture) for picture in section.pictures]
     for table in section.tables:
         heading = "" if table.title == section.title else f"### {escape(table.title)}\n\n"
         parts.append(f"{heading}{escape(table.note)}\n\n{to_markdown(_escaped(table))}")
@@ -85,6 +85,11 @@ def _escaped(table: Table) -> Table:
 
     columns = tuple(map(escape, table.columns))
     return replace(table, corner=escape(table.corner), columns=columns, rows=tuple(map(row, table.rows)))
+
+
+def _picture(picture: Picture) -> str:
+    title = picture.name.replace("_", " ")
+    return f"![{title}](figures/{picture.name}.svg)\n\n*{escape(picture.caption)}*\n"
 
 
 def _claims(claims: Sequence[Claim]) -> str:

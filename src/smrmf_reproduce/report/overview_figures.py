@@ -1,91 +1,172 @@
-"""Two figures that show the whole comparison at a glance."""
+"""Figures that show the whole comparison at a glance."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from smrmf_reproduce.report.analysis_tables import readings_mean
-from smrmf_reproduce.report.drawing import BLUE, GREY, VERMILION, new_figure, panels
-from smrmf_reproduce.report.paper import shown_name
+from smrmf_reproduce.report.drawing import BLUE, GREY, INK, NARROW, VERMILION, new_figure, panels
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.score_tables import common_rows
-from smrmf_reproduce.report.table import NEAR, Table, TableRow, Tables, count
+from smrmf_reproduce.report.table import NEAR, Cell, Tables, count, number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 RANGE = "#C5DFEE"
+# Behind the methods that stand out.
+BAND = "#E8F1F8"
+# How far the two marks of a method lie from its line, so that their bars do not cover each other.
+APART = 0.16
+
+OURS: dict[str, Any] = {"marker": "o", "ms": 7, "color": BLUE}
+PAPER: dict[str, Any] = {
+    "marker": "D",
+    "ms": 6,
+    "mfc": "white",
+    "mec": VERMILION,
+    "mew": 1.6,
+    "color": VERMILION,
+}
 
 
-def draw_mean_accuracy(results: Results, tables: Tables) -> Figure | None:
-    """Draw each method's mean ACC: the paper's and ours; beside it the range over readings, on their sets."""
+@dataclass(frozen=True)
+class Mean:
+    """A method's mean score, ours and the paper's, each with its spread where there is one."""
+
+    method: str
+    ours: float
+    paper: float
+    spread: float | None = None
+    paper_spread: float | None = None
+    stands_out: bool = False
+
+
+def mean_accuracy(results: Results, tables: Tables) -> Figure | None:
+    """Draw every method's mean ACC over the sets that all have, ours beside the paper's."""
     table = tables["acc"]
     # The same sets for all methods: means over different sets cannot stand in one order (paper note 59).
     rows = common_rows([row for row in table.rows if row.kind == "data"])
-    if not rows:
+    columns = {method: [row.cells[i] for row in rows] for i, method in enumerate(table.columns)}
+    means = [
+        Mean(
+            method,
+            fmean(cell.ours or 0.0 for cell in cells),
+            fmean(cell.paper or 0.0 for cell in cells),
+            spread_of_mean([cell.std for cell in cells]),
+            spread_of_mean([cell.paper_std for cell in cells]),
+            method in results.paper.ours,
+        )
+        for method, cells in columns.items()
+        # Without the paper's figure there is nothing to draw a method of one's own beside.
+        if rows and all(cell.difference is not None for cell in cells)
+    ]
+    return draw_means(means, f"mean ACC over {count(len(rows), 'common set')}") if means else None
+
+
+def spread_of_mean(spreads: Sequence[float | None]) -> float | None:
+    """Return the standard deviation of a mean from those of its parts, None unless every part has one."""
+    # Parts are drawn independently, so variances add up. One part without a spread leaves that of the mean
+    # unknown, not smaller.
+    known = [spread for spread in spreads if spread is not None]
+    if not known or len(known) < len(spreads):
         return None
-    # Without the paper's figure there is nothing to draw a method of one's own beside.
-    drawn = [all(row.cells[i].difference is not None for row in rows) for i in range(len(table.columns))]
-    methods = [method for method, both in zip(table.columns, drawn, strict=True) if both]
-    found = {shown_name(data) for data in results.other_readings()[0]}
-    again = [row for row in rows if row.name in found]
-    figure = new_figure(1.2 + 0.25 * len(methods))
-    sides = figure.subplots(1, 2 if again else 1, sharey=True, squeeze=False)[0]
-    _draw_means(sides[0], table, methods, rows)
-    sides[0].set_yticks(range(len(methods)), list(reversed(methods)))
-    sides[0].set_xlabel(f"mean ACC over {count(len(rows), 'common set')} (fraction of points)")
-    if again:
-        _draw_ranges(sides[1], results, methods, {row.name for row in again})
-        sides[1].set_xlabel(f"the same over {count(len(again), 'set')}, on the short grid of the readings")
-        sides[1].tick_params(left=False)
-    _legend(figure, bool(again))
+    return float(sum(spread**2 for spread in known) ** 0.5 / len(known))
+
+
+def draw_means(means: Sequence[Mean], label: str) -> Figure:
+    """Draw a line for every method, the highest of ours on top, with its figures at the right."""
+    # Of equals the first stays above: the sort is stable and the order turned round at the end.
+    ordered = sorted(means, key=lambda mean: -mean.ours)[::-1]
+    figure, axes = _lines([mean.method for mean in ordered], label)
+    for height, mean in enumerate(ordered):
+        if mean.stands_out:
+            axes.axhspan(height - 0.5, height + 0.5, color=BAND, lw=0, zorder=0)
+        _draw_mark(axes, mean.ours, height + APART, mean.spread, OURS)
+        _draw_mark(axes, mean.paper, height - APART, mean.paper_spread, PAPER)
+        weight = "bold" if mean.stands_out else "normal"
+        _write_beside(axes, height, number(mean.ours, 3), number(mean.paper, 3), weight)
+    _write_beside(axes, len(ordered) - 0.2, "ours", "paper")
+    for text, mean in zip(axes.get_yticklabels(), ordered, strict=True):
+        text.set_fontweight("bold" if mean.stands_out else "normal")
+    _legend(figure, with_bar=any((mean.spread, mean.paper_spread) != (None, None) for mean in ordered))
     return figure
 
 
-def _draw_means(axes: Axes, table: Table, methods: list[str], rows: list[TableRow]) -> None:
-    for height, method in enumerate(reversed(methods)):
-        index = table.columns.index(method)
-        ours = fmean(row.cells[index].ours or 0.0 for row in rows)
-        paper = fmean(row.cells[index].paper or 0.0 for row in rows)
-        _draw_pair(axes, height, ours, paper)
+def _lines(methods: list[str], label: str) -> tuple[Figure, Axes]:
+    """Return a narrow figure with a line for each method, from below, and letters that a phone can show."""
+    figure = new_figure(1.05 + 0.31 * len(methods), NARROW)
+    axes = figure.subplots()
+    axes.set_yticks(range(len(methods)), methods, fontsize=10, color=INK)
+    axes.set_ylim(-0.5, len(methods) - 0.5)
+    axes.set_xlabel(label, fontsize=10)
+    axes.tick_params(axis="x", labelsize=9.5)
+    axes.tick_params(axis="y", length=0)
     axes.grid(axis="x")
+    return figure, axes
 
 
-def _draw_pair(axes: Axes, height: float, ours: float, paper: float) -> None:
-    axes.plot([paper, ours], [height, height], color="#BDBDBD", lw=1.2, zorder=2)
-    axes.plot(paper, height, "D", ms=6.5, mfc="white", mec=VERMILION, mew=1.6, zorder=3)
-    axes.plot(ours, height, "o", ms=6.5, color=BLUE, zorder=4)
+def _draw_mark(axes: Axes, value: float, height: float, spread: float | None, look: dict[str, Any]) -> None:
+    axes.errorbar(value, height, xerr=spread, ls="", elinewidth=1.6, capsize=3, zorder=3, **look)
 
 
-def _draw_ranges(axes: Axes, results: Results, methods: list[str], names: set[str]) -> None:
-    """Draw the lowest to the highest mean any reading gives, ours and the paper's, where all are there."""
-    sets = {data for data in results.other_readings()[0] if shown_name(data) in names}
-    for height, method in enumerate(reversed(methods)):
-        if method not in results.other_readings()[1]:
-            continue
-        cell = readings_mean(results, "acc", "accuracy", method, sets)
-        # Only methods with all these sets, which the note of readings_mean tells: the others would be means
-        # over fewer.
-        if cell.note == count(len(sets), "set") and cell.low is not None and cell.high is not None:
-            axes.plot(
-                [cell.low, cell.high], [height, height], color=RANGE, lw=8, zorder=1, solid_capstyle="butt"
-            )
-            _draw_pair(axes, height, cell.ours or 0.0, cell.paper or 0.0)
-    axes.grid(axis="x")
+def _write_beside(axes: Axes, height: float, ours: str, paper: str, weight: str = "normal") -> None:
+    """Write two words at the right of the axes, where a reader looks for the exact figures."""
+    for points, text, color in ((24, ours, BLUE), (62, paper, VERMILION)):
+        axes.annotate(
+            text,
+            (1, height),
+            (points, 0),
+            xycoords=axes.get_yaxis_transform(),
+            # In points from the axes and not as a share of them, or the layout could not keep room for it.
+            textcoords="offset points",
+            ha="center",
+            va="center",
+            color=color,
+            fontsize=10,
+            fontweight=weight,
+            annotation_clip=False,
+        )
 
 
-def _legend(figure: Figure, with_range: bool) -> None:
+def _legend(figure: Figure, with_bar: bool = False, with_range: bool = False) -> None:
     from matplotlib.lines import Line2D
 
-    marks = [
-        Line2D([], [], marker="o", ls="", ms=6.5, color=BLUE, label="ours"),
-        Line2D([], [], marker="D", ls="", ms=6.5, mfc="white", mec=VERMILION, mew=1.6, label="paper"),
-    ]
+    marks = [Line2D([], [], ls="", label="ours", **OURS), Line2D([], [], ls="", label="paper", **PAPER)]
+    if with_bar:
+        marks.append(Line2D([], [], color=GREY, marker="|", ms=7, lw=1.6, label="± 1 standard deviation"))
     if with_range:
         marks.append(Line2D([], [], lw=8, color=RANGE, label="lowest to highest mean over readings"))
-    figure.legend(handles=marks, loc="outside upper left", ncols=3)
+    figure.legend(
+        handles=marks, loc="outside upper left", ncols=3, fontsize=9.5, columnspacing=1.2, handletextpad=0.7
+    )
+
+
+def readings_range(results: Results, tables: Tables) -> Figure | None:
+    """Draw the lowest to the highest mean ACC any reading gives, with ours and the paper's."""
+    sets, methods = results.other_readings()
+    means = {method: readings_mean(results, "acc", "accuracy", method) for method in methods}
+    # Only methods with all these sets, which the note of readings_mean tells: the others would be means over
+    # fewer.
+    full = {method: cell for method, cell in means.items() if cell.note == count(len(sets), "set")}
+    if not full:
+        return None
+    figure, axes = _lines(list(reversed(full)), f"mean ACC over {count(len(sets), 'set')}")
+    for height, cell in enumerate(reversed(full.values())):
+        _draw_range(axes, height, cell)
+    _legend(figure, with_range=True)
+    return figure
+
+
+def _draw_range(axes: Axes, height: float, cell: Cell) -> None:
+    ends = [cell.low or 0.0, cell.high or 0.0]
+    axes.plot(ends, [height, height], color=RANGE, lw=9, zorder=1, solid_capstyle="butt")
+    _draw_mark(axes, cell.paper or 0.0, height, None, PAPER)
+    _draw_mark(axes, cell.ours or 0.0, height, None, OURS)
 
 
 def accuracy_scatter(results: Results, tables: Tables) -> Figure | None:

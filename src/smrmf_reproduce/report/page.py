@@ -13,10 +13,12 @@ from smrmf_reproduce.report.outline import FOLDED, PROTOCOL, Report, compose
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import (
+    HIGHER,
+    LOWER,
     NEAR,
     Cell,
     Table,
-    best_column,
+    best_columns,
     exceeds,
     in_words,
     number,
@@ -28,6 +30,8 @@ from smrmf_reproduce.run.store import write_atomically
 
 # A difference is coloured beyond these sizes.
 STEPS = (NEAR, 0.08, 0.15)
+# Beside the colour, for who cannot see it.
+MARKS = {"better": "\N{CHECK MARK}", "worse": "\N{BALLOT X}"}
 
 
 def write_report(results: Results, provenance: Provenance, folder: str | os.PathLike[str]) -> Path:
@@ -81,7 +85,13 @@ def to_html(report: Report) -> str:
         loader=FileSystemLoader(here), autoescape=True, undefined=StrictUndefined, keep_trailing_newline=True
     )
     environment.filters |= {"number": number, "printed": printed_number}
-    environment.globals |= {"cell_classes": cell_classes, "best_column": best_column, "in_words": in_words}
+    environment.globals |= {"cell_classes": cell_classes, "verdict": verdict, "has_paper": has_paper}
+    environment.globals |= {
+        "best_columns": best_columns,
+        "in_words": in_words,
+        "HIGHER": HIGHER,
+        "LOWER": LOWER,
+    }
     pictures = {
         name: Markup(drawing.inline(picture.svg, name, escape(picture.caption)))
         for name, picture in report.pictures.items()
@@ -91,18 +101,34 @@ def to_html(report: Report) -> str:
         css=Markup((here / "page.css").read_text(encoding="utf-8")),
         pictures=pictures,
         protocol=PROTOCOL,
+        steps=STEPS,
+        marks=MARKS,
         folded=FOLDED,
     )
 
 
-def cell_classes(table: Table, cell: Cell) -> str:
-    """Return the classes of a cell: how far it is from the paper, and whether it lost runs."""
+def verdict(table: Table, column: str, cell: Cell) -> tuple[str, int]:
+    """Return "better" or "worse" than the paper's figure, and by how many steps; ("", 0) where it is near.
+
+    Above is not better where less is good, and where neither way is good nothing is better or worse.
+    """
+    if not table.colored or cell.difference is None:
+        return "", 0
+    gain = table.goal(column) * cell.difference
+    size = sum(exceeds(abs(gain), step) for step in STEPS)
+    return ("better" if gain > 0 else "worse", size) if size else ("", 0)
+
+
+def has_paper(table: Table) -> bool:
+    """Tell whether any figure of a table stands beside one of the paper."""
+    return any(cell.difference is not None for row in table.rows for cell in row.cells)
+
+
+def cell_classes(table: Table, column: str, cell: Cell) -> str:
+    """Return the classes of a cell: how much better or worse than the paper's it is, whether it lost runs."""
     classes = ["lost"] if "failed" in cell.note or "to do" in cell.note or cell.note == "missing" else []
-    if table.colored and cell.difference is not None:
-        size = sum(exceeds(abs(cell.difference), step) for step in STEPS)
-        if size:
-            classes.append(f"{'above' if cell.difference > 0 else 'below'}{size}")
-    return " ".join(classes)
+    word, size = verdict(table, column, cell)
+    return " ".join([*classes, f"{word}{size}"] if size else classes)
 
 
 def _remove_stale(folder: Path, written: set[str]) -> None:

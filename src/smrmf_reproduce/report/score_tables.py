@@ -7,7 +7,16 @@ from statistics import fmean
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS, Paper
 from smrmf_reproduce.report.results import Results, Score
-from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row, format_params, mean_cell
+from smrmf_reproduce.report.table import (
+    LOWER,
+    Cell,
+    Table,
+    TableRow,
+    count,
+    data_row,
+    format_params,
+    mean_cell,
+)
 
 
 def acc_table(results: Results) -> Table:
@@ -34,7 +43,9 @@ def run_time_table(results: Results) -> Table:
         "2.3 GHz Intel Core i5 with 16 GB; ours are from the machine named at the end of this page, each run "
         "as if it were alone. Compare methods within a column of hardware, not seconds across."
     ) + results.paper.remark("run-time")
-    return Table("run_time", "Seconds a run", note, results.paper.columns, rows, colored=False)
+    columns = results.paper.columns
+    goals = dict.fromkeys(columns, LOWER)
+    return Table("run_time", "Seconds a run", note, columns, rows, colored=False, goals=goals)
 
 
 def best_settings_table(results: Results) -> Table:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from statistics import fmean
 from typing import Any
 
@@ -18,6 +18,8 @@ WORDS = (
 DASH = "\N{EN DASH}"
 # The largest difference that the page calls near.
 NEAR = 0.03
+# Which way a quantity is good: a difference of this sign is for the better. NEITHER describes the data alone.
+HIGHER, LOWER, NEITHER = 1, -1, 0
 
 CSV_COLUMNS = (
     *("table", "kind", "row", "column", "ours", "std", "paper", "paper_std", "difference"),
@@ -66,7 +68,8 @@ class Table:
 
     ``digits`` is for our figures, ``paper_digits`` for the paper's; ``colored`` cells show
     their difference, which makes sense only where a difference does (not for seconds on another machine);
-    ``best`` marks our highest figure of each row.
+    ``goals`` has the columns where lower is better, or neither is; ``best`` marks our highest figure of each
+    row.
     """
 
     name: str
@@ -79,6 +82,18 @@ class Table:
     paper_digits: int = 2
     colored: bool = True
     best: bool = False
+    goals: Mapping[str, int] = field(default_factory=dict)
+
+    def goal(self, column: str) -> int:
+        """Return which way a column is good."""
+        return self.goals.get(column, HIGHER)
+
+    def with_first(self, names: Collection[str]) -> Table:
+        """Return the same table with some columns before the others, each part in its old order."""
+        # Stable, and False before True.
+        order = sorted(range(len(self.columns)), key=lambda i: self.columns[i] not in names)
+        rows = (replace(row, cells=tuple(row.cells[i] for i in order)) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in order), rows=tuple(rows))
 
     def column(self, name: str) -> dict[str, Cell]:
         """Return one column's cells of the rows that count in averages, by row name."""
@@ -160,9 +175,9 @@ def to_markdown(table: Table) -> str:
     for row in table.rows:
         name = f"**{row.name}**" if row.kind == "average" else row.name
         name += f" ({row.note})" if row.note else ""
-        best = best_column(table, row)
+        best = best_columns(table, row)
         lines.append(
-            _line((name, *(markdown_cell(table, cell, i == best) for i, cell in enumerate(row.cells))))
+            _line((name, *(markdown_cell(table, cell, i in best) for i, cell in enumerate(row.cells))))
         )
     return "\n".join(lines) + "\n"
 
@@ -181,15 +196,15 @@ def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
     return f"{ours} ({cell.note})" if cell.note else ours
 
 
-def best_column(table: Table, row: TableRow) -> int | None:
-    """Return the column of our highest figure in a row, None where that means nothing."""
+def best_columns(table: Table, row: TableRow) -> set[int]:
+    """Return the columns of our highest figure in a row, none where that means nothing."""
     values = {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
     # Averages over different numbers of sets, which the notes give, are not comparable.
     notes = {row.cells[i].note for i in values}
     if not table.best or len(values) < 2 or (row.kind == "average" and len(notes) > 1):
-        return None
-    # Of equals the first column. Compared in full precision, not as printed.
-    return max(values, key=lambda i: values[i])
+        return set()
+    # All of equals, so that the order of the columns favours none. In full precision, not as printed.
+    return {i for i, value in values.items() if value == max(values.values())}
 
 
 SYMBOLS = {

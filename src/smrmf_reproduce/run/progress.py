@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
 from typing import Self
 
@@ -14,49 +13,12 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn
 from rich.table import Table
 from rich.text import Text
 
+from smrmf_reproduce.run.forecast import Forecast, time_left
 from smrmf_reproduce.run.plan import Run
-from smrmf_reproduce.run.store import Record, Store
+from smrmf_reproduce.run.store import Mark, Record, Store
 
-SIMULATED_SIZE = 500
-# Seconds grow about so with the number of points: between n, as fixed costs let them, and n^2.
-GROWTH = 1.5
-# Seconds for a run nothing is known of, per n^1.5.
-USUAL_RATE = 3e-5
 # Seconds between two lines of a log file.
 LOG_PAUSE = 30.0
-
-
-class Forecast:
-    """Predict the seconds of a run from those of its method, on the same data set where there are any.
-
-    Seconds on other data sets are scaled by their sizes. The rate is the sum of all seconds over the sum of
-    all sizes, not a mean of rates, so that large sets weigh most: they are most of the work that remains.
-    """
-
-    def __init__(self, records: Iterable[Record], n_points: Mapping[str, int]) -> None:
-        self._points = n_points
-        self._seconds: dict[tuple[str, ...], float] = defaultdict(float)
-        self._sizes: dict[tuple[str, ...], float] = defaultdict(float)
-        for record in records:
-            self.learn(record)
-
-    def learn(self, record: Record) -> None:
-        """Take in a finished run."""
-        # What was spent, not ``seconds``: shared work is not done again, so it takes no time here either.
-        if record["spent"] is not None:
-            for known in ((record["method"],), (record["method"], record["data"])):
-                # In this order: the display asks from another thread, and must not divide by nothing.
-                self._sizes[known] += self._size(record["data"])
-                self._seconds[known] += record["spent"]
-
-    def __call__(self, run: Run) -> float:
-        """Return the predicted seconds."""
-        known = (run.method, run.data) if (run.method, run.data) in self._seconds else (run.method,)
-        rate = self._seconds[known] / self._sizes[known] if known in self._seconds else USUAL_RATE
-        return rate * self._size(run.data)
-
-    def _size(self, data: str) -> float:
-        return float(self._points.get(data, SIMULATED_SIZE) ** GROWTH)
 
 
 class RunsBar(Progress):
@@ -76,7 +38,7 @@ class RunsBar(Progress):
         lines.add_column(justify="right", min_width=8)
         lines.add_column(no_wrap=True, overflow="ellipsis")
         for mark in sorted(self._store.under_way().values(), key=lambda mark: mark.process):
-            lines.add_row(clock(max(0.0, time.time() - mark.began)), Text(mark.words))
+            lines.add_row(clock(elapsed(mark)), Text(mark.words))
         yield lines
 
 
@@ -107,6 +69,7 @@ class RunProgress:
         self._total = n_done + len(pending)
         self._forecast = forecast
         self._jobs = jobs
+        self._store = store
         self._console = console
         self._began = time.monotonic()
         self._bar = RunsBar(self.line, store, console)
@@ -142,8 +105,9 @@ class RunProgress:
 
     def line(self) -> str:
         """Return in words how many runs are done, and how long it took and will take."""
+        under_way = {key: elapsed(mark) for key, mark in self._store.under_way().items()}
         # A copy, because finished() removes runs while the display asks from its own thread.
-        left = sum(self._forecast(run) for run in list(self._left.values())) / self._jobs
+        left = time_left(self._left.copy(), self._forecast, self._jobs, under_way)
         so_far = clock(time.monotonic() - self._began)
         done = self._total - len(self._left)
         return f"{done} of {self._total} runs, {so_far} so far, about {clock(left)} left"
@@ -152,6 +116,12 @@ class RunProgress:
         # The event is also the clock: __exit__ ends the pause at once.
         while not self._stop.wait(LOG_PAUSE):
             self._console.print(self.line(), highlight=False)
+
+
+def elapsed(mark: Mark) -> float:
+    """Return the seconds since a run began."""
+    # Never below zero, although the clock of the machine may be set back.
+    return max(0.0, time.time() - mark.began)
 
 
 def clock(seconds: float) -> str:
