@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from functools import partial
+
 import cvxpy as cp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from callbacks import Recorder
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import make_blobs
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 from smrmf import DS3
 from smrmf._parallel import SERIAL
 from smrmf.kernels.balls import L1InfRegularizer, L12Regularizer, WeightedSum
-from smrmf.selection.ds3 import largest_price
+from smrmf.selection._prices import published_price, sufficient_price
 
 EXACT = {"tol": 1e-6, "max_iter": 20000}
 
@@ -62,7 +67,7 @@ def test_constrained_form_reaches_the_linear_program(blobs, tau):
 @pytest.mark.parametrize("share", [0.03, 0.1, 0.6])
 def test_regularised_form_reaches_the_linear_program(blobs, share):
     D = pairwise_distances(blobs[0])
-    price = share * largest_price(D.T / D.max(), "linf") * D.max()
+    price = share * published_price(D.T / D.max(), "linf") * D.max()
     model = DS3(regularization=share, **EXACT).fit(blobs[0])
     check_representation(model.representation_)
     value = model.objective_ + price * model.representation_.max(axis=1).sum()
@@ -74,10 +79,45 @@ def test_l2_forms_reach_the_convex_program(blobs):
     D = pairwise_distances(X)
     model = DS3(exemplars=4, norm="l2", **EXACT).fit(X)
     assert model.objective_ == pytest.approx(convex_program(D, tau=np.sqrt(4 * 24)), rel=1e-4)
-    price = 0.1 * largest_price(D.T / D.max(), "l2") * D.max()
+    price = 0.1 * published_price(D.T / D.max(), "l2") * D.max()
     model = DS3(regularization=0.1, norm="l2", **EXACT).fit(X)
     value = model.objective_ + price * np.linalg.norm(model.representation_, axis=1).sum()
     assert value == pytest.approx(convex_program(D, price=price), rel=1e-4)
+
+
+@pytest.mark.parametrize("norm", ["linf", "l2"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_budget_of_one_is_the_best_single_source(norm, seed):
+    """With "l2" no multiplier exists at this budget, the smallest there is: iterations would not end."""
+    D = np.random.default_rng(seed).random((9, 11))
+    seen = Recorder()
+    model = DS3(exemplars=1, norm=norm, metric="precomputed", **EXACT).set_callbacks(seen).fit(D)
+    assert model.converged_
+    assert model.exemplar_indices_.tolist() == [D.sum(axis=1).argmin()]
+    assert model.objective_ == pytest.approx(D.sum(axis=1).min())
+    check_representation(model.representation_)
+    assert len(seen.steps) == model.n_iter_ == 1
+    assert_array_equal(seen.models[0].representation_, model.representation_)
+
+
+@pytest.mark.parametrize(("budget", "seed"), [(2, 166), (3, 63), (3, 85)])
+def test_the_penalty_adapts_where_a_constant_one_is_slow(budget, seed):
+    """With a constant penalty these take thousands of iterations."""
+    rng = np.random.default_rng(seed)
+    D = pairwise_distances(rng.normal(size=(rng.integers(6, 13), rng.integers(1, 4))))
+    model = DS3(exemplars=budget, norm="l2", metric="precomputed", tol=1e-6, max_iter=2000).fit(D)
+    assert model.converged_
+    tau = np.sqrt(budget * len(D))
+    assert np.linalg.norm(model.representation_, axis=1).sum() <= tau + 1e-3
+    assert model.objective_ == pytest.approx(convex_program(D, tau=tau), rel=1e-4)
+
+
+def test_what_is_left_to_do_is_said(blobs):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 .* by up to (\S+), more than tol=1e-05") as said:
+        model = DS3(exemplars=4, tol=1e-5, max_iter=3).fit(blobs[0])
+    left = float(re.search(r"up to (\S+),", str(said[0].message))[1])
+    assert 1e-5 < left <= 2
+    assert not model.converged_
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -98,6 +138,56 @@ def test_a_large_weight_leaves_one_representative(blobs, norm, weight):
     assert len(model.exemplar_indices_) == 1
     assert model.exemplar_indices_[0] == pairwise_distances(X).sum(axis=0).argmin()
     assert_array_equal(model.labels_, 0)
+
+
+def random_dissimilarities(seed):
+    """Return dissimilarities of every kind: of any sign, not symmetric, with more sources or more targets."""
+    rng = np.random.default_rng(seed)
+    shape = rng.integers(3, 12, 2)
+    kinds = (rng.random, rng.standard_normal, partial(rng.pareto, 1.0), partial(rng.integers, -1, 2))
+    return kinds[seed % 4](size=shape).astype(float)
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_sufficient_price_makes_one_source_the_optimum(seed):
+    D = random_dissimilarities(seed)
+    alone = D.sum(axis=1).min()
+    price = sufficient_price(D.T, "linf")
+    assert linear_program(D, price=price) == pytest.approx(alone + price, rel=1e-7, abs=1e-9)
+    # By the linear program itself, the smallest such price is no much smaller one.
+    low, high = 0.0, price
+    for _ in range(20):
+        middle = (low + high) / 2
+        one = linear_program(D, price=middle) > alone + middle - 1e-9 * (1 + abs(alone))
+        low, high = (low, middle) if one else (middle, high)
+    assert price <= 3 * high
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_the_published_price_of_l2_makes_one_source_the_optimum(seed):
+    D = random_dissimilarities(4 * seed)
+    price = published_price(D.T, "l2")
+    assert sufficient_price(D.T, "l2") == price
+    alone = D.sum(axis=1).min() + price * np.sqrt(D.shape[1])
+    assert convex_program(D, price=price) == pytest.approx(alone, rel=1e-6)
+
+
+def test_the_published_price_of_linf_may_leave_more_than_one_and_a_larger_share_leaves_one():
+    D = np.random.default_rng(1).random((4, 30))
+    left = [
+        len(DS3(regularization=share, metric="precomputed").fit(D).exemplar_indices_) for share in (1, 50)
+    ]
+    assert left[0] > left[1] == 1
+
+
+@pytest.mark.parametrize("scale", [1.0, np.pi])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_totals_that_differ_by_rounding_alone_do_not_raise_the_price(scale, dtype):
+    X = scale * np.linspace(0, 1, 10)[:, None].astype(dtype)  # the two in the middle have equal totals
+    D = pairwise_distances(X)
+    assert published_price(D / D.max(), "l2") < 100
+    assert DS3(regularization=0.1, norm="l2").fit(X).converged_
+    assert set(DS3(regularization=1, norm="l2").fit(X).exemplar_indices_) == {4, 5}
 
 
 def test_a_small_weight_makes_every_point_its_own(blobs):
