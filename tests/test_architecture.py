@@ -41,7 +41,7 @@ MODULES = {
         *("_projected", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
-    "selection": {"_base", "_determinantal", "_prices", "ds3", "esc", "ipm", "kdpp"},
+    "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
     "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers"},
     "cli": {"_shared", "data", "reproduce"},
 }

@@ -14,11 +14,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import linprog
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.metrics import adjusted_rand_score, pairwise_distances
+from sklearn.metrics import adjusted_rand_score, pairwise, pairwise_distances
 
 from smrmf import DS3
 from smrmf._parallel import SERIAL
 from smrmf.kernels.balls import L1InfRegularizer, L12Regularizer, WeightedSum
+from smrmf.selection._dissimilarities import METRICS, OF_TRUE_AND_FALSE, TAKE_SPARSE, dissimilarities
 from smrmf.selection._prices import published_price, sufficient_price
 
 EXACT = {"tol": 1e-6, "max_iter": 20000}
@@ -49,6 +50,13 @@ def convex_program(D, *, tau=None, price=0.0):
     rows = cp.sum(cp.norm(Z, 2, axis=1))
     limits = [cp.sum(Z, axis=0) == 1] + ([] if tau is None else [rows <= tau])
     return cp.Problem(cp.Minimize(cp.sum(cp.multiply(D, Z)) + price * rows), limits).solve(solver="CLARABEL")
+
+
+def refused(model, X, *words):
+    with pytest.raises(ValueError, match=r"^[^\n]*\.$") as raised:
+        model.fit(X)
+    for word in words:
+        assert word in str(raised.value)
 
 
 def check_representation(Z):
@@ -220,6 +228,77 @@ def test_sparse_points_and_precomputed_distances_give_the_same(blobs):
     assert_array_equal(DS3(exemplars=4).fit(sp.csr_array(X)).exemplar_indices_, dense.exemplar_indices_)
     given = DS3(exemplars=4, metric="precomputed").fit(pairwise_distances(X))
     assert_array_equal(given.exemplar_indices_, dense.exemplar_indices_)
+
+
+def with_long_indices(X):
+    X = sp.csr_array(X)
+    return sp.csr_array((X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), shape=X.shape)
+
+
+def test_the_metrics_are_those_of_scikit_learn():
+    assert {*METRICS} == {*pairwise._VALID_METRICS, "precomputed"} - {"wminkowski"}  # gone from SciPy
+
+
+@pytest.mark.parametrize("metric", sorted({*METRICS} - {"precomputed"}))
+def test_every_metric_works_or_is_refused_in_one_sentence(metric):
+    X = np.random.default_rng(0).uniform(0, 1, (14, 2 if metric == "haversine" else 4))
+    X[X < 0.4] = 0
+    expected = pairwise_distances(X.astype(bool) if metric in OF_TRUE_AND_FALSE else X, metric=metric)
+    others = ~np.eye(len(X), dtype=bool)
+    for points in (X, X.astype(np.float32), sp.csr_array(X), with_long_indices(X)):
+        if sp.issparse(points) and metric not in TAKE_SPARSE:
+            refused(DS3(4, metric=metric), points, f"metric={metric!r}", "X.toarray()", "'euclidean'")
+            continue
+        D, scale = dissimilarities(points, metric, SERIAL)
+        tol = 1e-3 if points.dtype == np.float32 else 1e-9
+        assert_allclose(scale * D[others], expected[others], rtol=tol, atol=tol)
+        assert DS3(4, metric=metric).fit(points).labels_.shape == (14,)
+
+
+def test_metrics_of_all_points_do_not_depend_on_blocks(blobs, monkeypatch):
+    for metric in ("seuclidean", "mahalanobis"):
+        D = dissimilarities(blobs[0], metric, SERIAL)[0]
+        with monkeypatch.context() as patch:
+            patch.setattr("smrmf._parallel.BLOCK_ENTRIES", 100)
+            assert_array_equal(dissimilarities(blobs[0], metric, SERIAL)[0], D)
+
+
+def test_a_callable_gets_a_source_and_a_target():
+    X = np.random.default_rng(0).normal(size=(12, 2))
+
+    def farther_uphill(source, target):
+        return np.linalg.norm(source - target) + max(target[0] - source[0], 0)
+
+    D = np.array([[farther_uphill(source, target) for target in X] for source in X])
+    given, called = DS3(3, metric="precomputed").fit(D), DS3(3, metric=farther_uphill).fit(X)
+    assert_allclose(called.representation_, given.representation_)
+    partly = DS3(3, metric=partial(lambda power, a, b: (abs(a - b) ** power).sum(), 2)).fit(X)
+    assert_allclose(partly.objective_, DS3(3, metric="sqeuclidean").fit(X).objective_)
+
+
+CALLABLES = {
+    "nan": (lambda a, b: np.nan if a[0] > 1 else 1.0, "gives nan for rows 2 and 0 of X"),
+    "infinite": (lambda a, b: np.inf if a[0] > 1 else 1.0, "gives inf for rows 2 and 0 of X"),
+    "a word": (lambda a, b: "far", "returned 'far'"),
+    "None": (lambda a, b: None, "returned None"),
+    "complex": (lambda a, b: 1j, "returned 1j"),
+    "a vector": (lambda a, b: a - b, "returned array("),
+}
+
+
+@pytest.mark.parametrize(("metric", "says"), CALLABLES.values(), ids=CALLABLES)
+def test_a_callable_that_returns_no_number_is_refused(metric, says):
+    refused(DS3(1, metric=metric), np.array([[0.0, 1], [1, 1], [2, 1]]), "<lambda>", says)
+
+
+def test_points_that_a_metric_does_not_take_are_refused(blobs):
+    X = blobs[0]
+    refused(DS3(2, metric="correlation"), np.ones((5, 3)), "'correlation'", "nan", "rows 0 and 0")
+    refused(DS3(2, metric="haversine"), np.ones((5, 3)), "'haversine'", "2 features", "X has 3")
+    refused(DS3(2, metric="mahalanobis"), np.column_stack([X, X]), "'mahalanobis'", "rank 2", "4 features")
+    wide = sp.csr_array((np.ones(3), [0, 2**40, 5], [0, 1, 2, 3]), shape=(3, 2**41))
+    refused(DS3(2, metric="manhattan"), wide, "'manhattan'", str(2**41))
+    refused(DS3(2, metric="no such"), X, "metric='no such'", "DS3", "must be", "'euclidean'", "a callable")
 
 
 def test_equal_points_are_no_trouble():

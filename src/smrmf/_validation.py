@@ -75,7 +75,7 @@ class OneOf:
 class InstanceOf:
     """An instance of some types, described in words."""
 
-    def __init__(self, description: str, *types: type) -> None:
+    def __init__(self, description: str, *types: Any) -> None:
         self.description = description
         self.types = types
 
@@ -87,7 +87,22 @@ class InstanceOf:
         return self.description
 
 
-Constraint = Interval | OneOf | InstanceOf
+class PairOf:
+    """A tuple or list of two values that a constraint accepts, described in words."""
+
+    def __init__(self, description: str, each: Interval) -> None:
+        self.description = description
+        self.each = each
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is such a pair."""
+        return isinstance(value, tuple | list) and len(value) == 2 and all(map(self.each.accepts, value))
+
+    def __str__(self) -> str:
+        return self.description
+
+
+Constraint = Interval | OneOf | InstanceOf | PairOf
 Constraints = Mapping[str, tuple[Constraint, ...]]
 
 COUNT = Interval(1, integer=True)

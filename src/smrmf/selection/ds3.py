@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags
 
@@ -23,7 +22,6 @@ from smrmf._validation import (
     ParameterError,
     check_memory,
     count_exemplars,
-    scale_to_safe_range,
 )
 from smrmf.graph.exemplars import best_first
 from smrmf.kernels.balls import (
@@ -36,6 +34,7 @@ from smrmf.kernels.balls import (
 )
 from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
 from smrmf.selection._base import SelectionInput, Selector
+from smrmf.selection._dissimilarities import METRICS, check_metric, dissimilarities
 from smrmf.selection._prices import best_single, published_price, sufficient_price
 
 # A source is a representative if its largest entry reaches this share of the largest of all.
@@ -52,16 +51,6 @@ BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
 SLOWER, BALANCE_STEP = 3.0, 1.3
 # Over-relaxation, between 1 (the plain method) and 2 (where convergence ends), saves iterations.
 RELAXATION = 1.6
-# Metrics that grow with a power of the data's unit, and vanish between equal points.
-DEGREES = {
-    "euclidean": 1,
-    "l2": 1,
-    "sqeuclidean": 2,
-    "manhattan": 1,
-    "l1": 1,
-    "cityblock": 1,
-    "precomputed": 1,
-}
 
 
 class DS3(ClusterMixin, Selector):
@@ -89,8 +78,11 @@ class DS3(ClusterMixin, Selector):
     norm : {"linf", "l2"}, default="linf"
         The norm of the rows.
     metric : str or callable, default="euclidean"
-        Any metric of :func:`sklearn.metrics.pairwise_distances`, or "precomputed": then X holds the
-        dissimilarities of sources (rows) to targets (columns), of any sign, and need not be square.
+        Any metric of :func:`sklearn.metrics.pairwise_distances`, a function of two points, a source and a
+        target, or "precomputed": then X holds the dissimilarities of sources (rows) to targets (columns), of
+        any sign, and need not be square. Sparse data go with "euclidean", "sqeuclidean", "manhattan",
+        "cosine", "precomputed" and functions of two sparse rows; metrics of true and false,
+        as "jaccard", take what is not zero as true.
     n_clusters : int or None, default=None
         Number of clusters, made from that many of the best representatives (fewer where one of them gets
         no target); None makes one cluster of each representative.
@@ -139,10 +131,7 @@ class DS3(ClusterMixin, Selector):
         "exemplars": (NONE, COUNT, SHARE),
         "regularization": (NONE, Interval(0, above=True)),
         "norm": (OneOf("linf", "l2"),),
-        "metric": (
-            InstanceOf("the name of a metric", str),
-            InstanceOf("a callable", type(len), type(lambda: 0)),
-        ),
+        "metric": (OneOf(*METRICS), InstanceOf("a callable", Callable)),
         "n_clusters": (NONE, COUNT),
     }
 
@@ -168,6 +157,7 @@ class DS3(ClusterMixin, Selector):
         self.n_jobs = n_jobs
 
     def _prepare(self, X: Any) -> tuple[SelectionInput, int]:
+        check_metric(self.metric, X)
         n_sources = X.shape[0]
         n_targets = X.shape[1] if self.metric == "precomputed" else n_sources
         if self.n_clusters is not None and self.n_clusters > n_sources:
@@ -255,35 +245,6 @@ class DS3(ClusterMixin, Selector):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.metric == "precomputed"
         return tags
-
-
-def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]:
-    """Return D transposed (targets x sources), divided by its largest entry, and that entry."""
-    degree = DEGREES.get(metric) if isinstance(metric, str) else None
-    X, magnitude = (X, 1.0) if degree is None else scale_to_safe_range(X)
-    if metric == "precomputed":
-        D = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T)
-    else:
-        D = distances(X, metric, pool)
-        if degree is not None:
-            np.fill_diagonal(D, 0)  # rounding leaves traces there
-    # Scaling D scales the objective and moves no minimum; the penalty is set for entries of at most one.
-    largest = max(float(D.max()), -float(D.min()))
-    if largest > 0:
-        D /= D.dtype.type(largest)
-    return D, (largest or 1.0) * magnitude ** (degree or 1)
-
-
-def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
-    """Return the distances of all pairs of points by any metric of scikit-learn, filled block by block."""
-    from sklearn.metrics import pairwise_distances  # slow to import, and needed by fit only
-
-    n = X.shape[0]
-    D = np.empty((n, n), X.dtype)
-    # Blocks of rows, not all pairs at once: scikit-learn's temporary arrays stay as small as a block.
-    blocks = row_blocks(n, n)
-    pool.map(lambda rows: np.copyto(D[rows], pairwise_distances(X[rows], X, metric=metric)), blocks)
-    return D
 
 
 def assign(Zt: np.ndarray, D: np.ndarray, centers: np.ndarray) -> np.ndarray:
