@@ -42,7 +42,7 @@ MODULES = {
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
     "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
-    "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers"},
+    "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers", "_unpack"},
     "cli": {"_shared", "data", "reproduce"},
 }
 
