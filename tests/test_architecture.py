@@ -41,8 +41,8 @@ MODULES = {
         *("_projected", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
-    "selection": {"_base", "_determinantal", "ds3", "esc", "ipm", "kdpp"},
-    "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers"},
+    "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
+    "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers", "_unpack"},
     "cli": {"_shared", "data", "reproduce"},
 }
 

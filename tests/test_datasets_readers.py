@@ -6,9 +6,13 @@ import dataclasses
 import hashlib
 import io
 import pickle
+import re
 import shutil
 import subprocess
+import tracemalloc
+import zipfile
 import zlib
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +22,12 @@ import scipy.sparse as sp
 from dataset_server import coil_archive, compress, news_archive, zip_of
 from numpy.testing import assert_array_equal
 
-from smrmf.datasets import DatasetError, _fetch
+from smrmf.datasets import DatasetError, _fetch, load
 from smrmf.datasets import _readers as readers
 from smrmf.datasets._catalogue import CATALOGUE
 from smrmf.datasets._load import _read_verified
 from smrmf.datasets._readers import read_news_archive, read_news_folder, weigh_words
+from smrmf.datasets._unpack import check_lzw
 
 # Long enough for all widths of the codes, and for a table that is full and is cleared.
 PACKED = np.random.default_rng(0).integers(0, 50, 40000, np.uint8).tobytes()
@@ -299,3 +304,109 @@ def test_files_that_would_run_code_are_not_opened(tmp_path):
     (tmp_path / "table.npz").write_bytes(buffer.getvalue())
     with pytest.raises(ValueError, match="allow_pickle"):
         _fetch.read_table(tmp_path / "table.npz")
+
+
+# Small files that would fill the memory; with a lower limit the tests need little of it themselves.
+
+LIMIT = 2**18
+HUGE = 2**20
+
+
+def npz_of(**arrays):
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **arrays)
+    return buffer.getvalue()
+
+
+def npz_with_a_header_that_lies():
+    """Return a table whose X is said to have far more entries than follow."""
+    header = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        header, {"descr": "<f8", "fortran_order": False, "shape": (10**9, 10)}
+    )
+    return zip_of({"X.npy": header.getvalue(), "y.npy": header.getvalue()})
+
+
+def mat_of(**arrays):
+    buffer = io.BytesIO()
+    scipy.io.savemat(buffer, arrays, do_compression=True)
+    return buffer.getvalue()
+
+
+BOMBS = {
+    "a zip": ("ionosphere", "ionosphere.zip", zip_of({"ionosphere.data": b"0" * HUGE})),
+    "a .Z file": ("ionosphere", "ionosphere.zip", zip_of({"ionosphere.data.Z": compress(b"0" * HUGE)})),
+    "a .Z file with clearings": (
+        "ionosphere",
+        "ionosphere.zip",
+        zip_of({"ionosphere.data.Z": compress(PACKED * 8, 10, True)}),
+    ),
+    "a plain file": ("ionosphere", "ionosphere.zip", b"0" * HUGE),
+    "a table": ("wave", "wave.npz", npz_of(X=np.zeros(HUGE // 8), y=[0])),
+    "a table that lies": ("wave", "wave.npz", npz_with_a_header_that_lies()),
+    "a MATLAB file": ("orl", "ORL_64x64.mat", mat_of(fea=np.zeros((HUGE // 8, 1)), gnd=[1])),
+    "images": ("coil-5", "coil-100.zip", zip_of({"obj1__0.png": b"0" * HUGE})),
+    "texts": (
+        "20-news",
+        "20news-bydate.tar.gz",
+        news_archive({"20news-bydate-test/a/1": "0" * HUGE}),
+    ),
+    "texts that are not read": (
+        "20-news",
+        "20news-bydate.tar.gz",
+        news_archive({"20news-bydate-train/a/1": "0" * HUGE}),
+    ),
+}
+
+
+@pytest.mark.parametrize(("name", "file", "content"), BOMBS.values(), ids=BOMBS)
+def test_what_would_be_too_large_unpacked_is_refused(name, file, content, tmp_path, monkeypatch):
+    monkeypatch.setattr("smrmf.datasets._unpack.LARGEST_UNPACKED", LIMIT)
+    monkeypatch.setenv("SMRMF_CACHE", str(tmp_path / "cache"))
+    (tmp_path / file).write_bytes(content)
+    for module in ("PIL.Image", "sklearn.feature_extraction.text", "unlzw3"):
+        import_module(module)  # what readers import is not what is measured
+    tracemalloc.start()
+    with pytest.raises(DatasetError) as raised:
+        load(name, data_home=tmp_path, download=False)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    sentence = str(raised.value)
+    assert sentence.startswith(str(tmp_path / file))
+    assert re.search(r"[\d,]+ MiB or more unpacked, above the limit of 0 MiB", sentence)
+    assert sentence.endswith("remove it.")
+    assert peak < len(content) + 3 * HUGE
+
+
+def test_a_folder_of_counts_that_is_too_large_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "20-news"
+    folder.mkdir()
+    (folder / "counts.npz").write_bytes(npz_of(data=np.zeros(HUGE // 8)))
+    monkeypatch.setattr("smrmf.datasets._unpack.LARGEST_UNPACKED", LIMIT)
+    with pytest.raises(ValueError, match=r"counts.npz has 1 MiB or more unpacked"):
+        read_news_folder(folder)
+    sp.save_npz(folder / "counts.npz", sp.csr_array((2, 2)))
+    np.save(folder / "labels.npy", np.zeros(HUGE))
+    with pytest.raises(ValueError, match=r"labels.npy has 8 MiB or more unpacked"):
+        read_news_folder(folder)
+
+
+def test_no_more_is_unpacked_than_a_header_of_an_archive_says(tmp_path):
+    packed = bytearray(zip_of({"ionosphere.data": b"0" * HUGE}))
+    place = packed.index(b"PK\x01\x02") + 24  # the unpacked size in the directory of the archive
+    packed[place : place + 4] = (10).to_bytes(4, "little")
+    (tmp_path / "file").write_bytes(packed)
+    with pytest.raises(zipfile.BadZipFile, match="CRC"):
+        readers.read_member(tmp_path / "file", "ionosphere.data")
+
+
+@pytest.mark.parametrize("limit", [10, 12, 16])
+@pytest.mark.parametrize("clear", [False, True])
+def test_sizes_of_packed_files_are_counted_exactly(limit, clear, monkeypatch):
+    for content in (PACKED, b"ab" * 30000, b"x"):
+        packed = compress(content, limit, clear)
+        monkeypatch.setattr("smrmf.datasets._unpack.LARGEST_UNPACKED", len(content))
+        check_lzw(packed, "it")
+        monkeypatch.setattr("smrmf.datasets._unpack.LARGEST_UNPACKED", len(content) - 1)
+        with pytest.raises(ValueError, match="it has"):
+            check_lzw(packed, "it")

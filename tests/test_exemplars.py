@@ -81,6 +81,15 @@ def test_scores_agree_between_dense_and_sparse(Z, rule):
     np.testing.assert_allclose(exemplar_scores(Z.T, rule), exemplar_scores(sp.csr_array(Z.T), rule))
 
 
+@pytest.mark.parametrize("rule", ["mass", "norm"])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_scores_have_the_precision_of_z(Z, rule, form, dtype):
+    Zt = form(Z.T.astype(dtype))
+    assert exemplar_scores(Zt, rule).dtype == dtype
+    assert rank_exemplars(Zt, np.arange(30) % 3, 5, rule)[1].dtype == dtype
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=8), st.data())
 def test_quotas_share_the_count_fairly(sizes, data):
     sizes = np.array(sizes)

@@ -381,3 +381,10 @@ def test_what_would_not_fit_in_memory_is_refused(kernel, side, monkeypatch):
     needed = 8 * (5 * side * side + 4 * 7 * 2)
     monkeypatch.setattr(_validation, "available_bytes", lambda: needed - 1)
     refused(KDPP(2, kernel=kernel), TALL, MemoryError, f"5 arrays of {side} x {side}", "fewer exemplars")
+
+
+def test_unit_rows_do_not_change_sparse_data():
+    X = sp.csr_array(np.array([[3.0, 4.0], [0.0, 2.0]]))
+    kept = X.copy()
+    unit_rows(X)
+    assert_array_equal(X.toarray(), kept.toarray())

@@ -98,3 +98,43 @@ def test_kernel_neighborhoods_do_not_depend_on_how_points_and_classes_are_given(
 def test_kernel_neighborhoods_refuse_in_one_sentence(points, classes, bandwidth, says):
     with pytest.raises(ValueError, match=says):
         kernel_neighborhoods(points, classes, bandwidth)
+
+
+MEASURES = {
+    "clustering_accuracy": clustering_accuracy,
+    "other way round": lambda true, pred: clustering_accuracy(pred, true),
+    "bad_neighbor_share": lambda true, pred: bad_neighbor_share(np.eye(4), true, 1),
+    "kernel_neighborhoods": lambda true, pred: kernel_neighborhoods(np.eye(4), true, "distance"),
+}
+NO_LABELS = {
+    "empty": ([], r"shape \(0,\)"),
+    "a table": (np.zeros((4, 2)), r"shape \(4, 2\)"),
+    "a column": (np.zeros((4, 1)), r"shape \(4, 1\)"),
+    "a number": (3, r"shape \(\)"),
+    "None": (None, r"shape \(\)"),
+    "NaN": ([0, 1, np.nan, 1], "nan at position 2"),
+    "a missing one": (np.array(["a", "b", "a", None], dtype=object), "None at position 3"),
+}
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+@pytest.mark.parametrize(("labels", "says"), NO_LABELS.values(), ids=NO_LABELS)
+def test_what_is_no_list_of_labels_is_refused_in_one_sentence(measure, labels, says):
+    with pytest.raises(ValueError, match=rf"^labels_(true|pred) has [^\n]*{says}[^\n]*\.$"):
+        measure(labels, [0, 1, 0, 1])
+
+
+@pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
+def test_labels_may_be_of_any_kind(measure):
+    numbers, other = [1, 0, 1, 1], [0, 1, 0, 1]
+    expected = measure(numbers, other)
+    kinds = (["yes", "no", "yes", "yes"], [True, False, True, True], [0.5, 0.1, 0.5, 0.5])
+    mixed = np.array(["a", 1, "a", "a"], dtype=object)
+    for labels in (*kinds, mixed):
+        np.testing.assert_equal(measure(labels, other), expected)
+
+
+@pytest.mark.parametrize("n_neighbors", [0, -1, 1.5, True, "a", float("nan")])
+def test_bad_neighbor_share_refuses_what_is_no_count(n_neighbors):
+    with pytest.raises(ValueError, match=rf"^n_neighbors={n_neighbors!r} .* an integer of at least 1\.$"):
+        bad_neighbor_share(np.eye(4), np.arange(4), n_neighbors)

@@ -106,3 +106,9 @@ def test_a_changed_callee_or_constant_changes_the_name_in_the_cache(monkeypatch)
         assert sum_of_triples.fingerprint() != before
     monkeypatch.setattr(module, "OFFSET", 11.0)
     assert sum_of_triples.fingerprint() != before
+
+
+def test_another_rounding_changes_the_name_in_the_cache(monkeypatch):
+    before = triple.fingerprint()
+    monkeypatch.setattr("smrmf._numba.FASTMATH", {"contract"})
+    assert triple.fingerprint() != before

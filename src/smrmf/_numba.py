@@ -76,13 +76,13 @@ class CompiledKernel:
         return copy
 
     def fingerprint(self) -> str:
-        """Return a short hash of this kernel's code and of all it calls."""
+        """Return a short hash of this kernel's code, of all it calls, and of how it is compiled."""
         code = self.function.__code__
         uses = sorted(self._globals_in_use().items())
         callees = [value.fingerprint() for _, value in uses if isinstance(value, CompiledKernel)]
         # Numba compiles global numbers in as constants, so a new value needs new code.
         constants = [repr(value) for _, value in uses if isinstance(value, int | float)]
-        text = repr((code.co_code, code.co_consts, code.co_names, callees, constants))
+        text = repr((code.co_code, code.co_consts, code.co_names, callees, constants, sorted(FASTMATH)))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def _globals_in_use(self) -> dict[str, Any]:

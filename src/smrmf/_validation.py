@@ -75,7 +75,7 @@ class OneOf:
 class InstanceOf:
     """An instance of some types, described in words."""
 
-    def __init__(self, description: str, *types: type) -> None:
+    def __init__(self, description: str, *types: Any) -> None:
         self.description = description
         self.types = types
 
@@ -87,7 +87,22 @@ class InstanceOf:
         return self.description
 
 
-Constraint = Interval | OneOf | InstanceOf
+class PairOf:
+    """A tuple or list of two values that a constraint accepts, described in words."""
+
+    def __init__(self, description: str, each: Interval) -> None:
+        self.description = description
+        self.each = each
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value is such a pair."""
+        return isinstance(value, tuple | list) and len(value) == 2 and all(map(self.each.accepts, value))
+
+    def __str__(self) -> str:
+        return self.description
+
+
+Constraint = Interval | OneOf | InstanceOf | PairOf
 Constraints = Mapping[str, tuple[Constraint, ...]]
 
 COUNT = Interval(1, integer=True)
@@ -195,17 +210,22 @@ class Sizes:
 
 
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
-    """Return X as a float array or CSR matrix; refuse it, with the place, where it is not finite."""
-    X = check_array(
-        X,
-        accept_sparse="csr",
-        dtype=[np.float64, np.float32],
-        order="C",
-        ensure_all_finite=False,
-        copy=copy,
-        estimator=estimator,
-        input_name="X",
-    )
+    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number."""
+    # Names of a DataFrame, which the array does not have.
+    names = getattr(X, "columns", None)
+    try:
+        X = check_array(
+            X,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            copy=copy,
+            estimator=estimator,
+            input_name="X",
+        )
+    except (ValueError, TypeError) as error:
+        raise _better_sentence(error, X, names) from error
     values = X.data if sp.issparse(X) else X
     if not all_finite(values):
         wrong = sp.coo_array(X) if sp.issparse(X) else None
@@ -216,8 +236,9 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
             row, column = where[0]
         name = "NaN" if np.isnan(values[tuple(where[0])]) else "infinity"
         raise ValueError(
-            f"Input X contains {name} at row {row}, column {column} ({len(where)} such values in all): "
-            "remove these rows, or fill them first, for instance with sklearn.impute.SimpleImputer."
+            f"Input X contains {name} at row {row}, column {_column_name(column, names)} ({len(where)} such "
+            "values in all): remove these rows, or fill them first, for instance with "
+            "sklearn.impute.SimpleImputer."
         )
     return X
 
@@ -241,6 +262,32 @@ def check_results(name: str, attributes: Mapping[str, Any]) -> None:
                 f"{name} has no finite result for this data: {attribute} is infinite or NaN; scale the data "
                 "to entries of about 1, or take parameters nearer to their defaults."
             )
+
+
+def _column_name(column: int, names: Any) -> str:
+    return str(column) if names is None else repr(names[column])
+
+
+def _better_sentence(error: Exception, X: Any, names: Any) -> Exception:
+    """Return an error that tells which entry is no real number, or the given one if all are."""
+    if "Complex data not supported" in str(error):
+        kind = getattr(X, "dtype", "complex128")  # a DataFrame has several
+        return ParameterError(
+            f"Complex data not supported: X has entries of type {kind}, but they must be real; use the real "
+            "parts, or real and imaginary parts as features of their own."
+        )
+    table = np.empty(0) if sp.issparse(X) else np.asarray(X, dtype=object)
+    for row, column in np.ndindex(table.shape if table.ndim == 2 else (0, 0)):
+        value = table[row, column]
+        try:
+            float("nan" if value is None else value)
+        except (ValueError, TypeError) as reason:
+            return ParameterError(
+                f"Input X has {value!r:.60} at row {row}, column {_column_name(column, names)} ({reason}): "
+                "encode the column as numbers, for instance with sklearn.preprocessing.OneHotEncoder, or "
+                "drop it."
+            )
+    return error
 
 
 def available_bytes() -> int:
@@ -306,8 +353,10 @@ def check_init(init: Any, X: Any, n_clusters: int) -> None:
         raise ParameterError(
             f"init has shape {init.shape}, but must have shape (n_samples, n_clusters)=({n}, {c})."
         )
-    elif not np.issubdtype(init.dtype, np.number) or not np.isfinite(init).all():
-        raise ParameterError(f"init has {_first_not_finite(init)}: give finite numbers, or init='spectral'.")
+    elif init.dtype.kind not in "iuf" or not np.isfinite(init).all():
+        raise ParameterError(
+            f"init has {_first_not_finite(init)}: give finite real numbers, or init='spectral'."
+        )
     else:
         _check_size(init, X.dtype)
 
@@ -324,7 +373,7 @@ def _check_size(init: np.ndarray, dtype: np.dtype) -> None:
 
 
 def _first_not_finite(init: np.ndarray) -> str:
-    if not np.issubdtype(init.dtype, np.number):
+    if init.dtype.kind not in "iuf":
         return f"entries of type {init.dtype}"
     row, column = np.argwhere(~np.isfinite(init))[0]
     return f"{init[row, column]} at row {row}, column {column}"

@@ -10,7 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length
 
-from smrmf._validation import check_parameters
+from smrmf._validation import COUNT, NONE, check_parameters
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
 
@@ -28,11 +28,29 @@ def clustering_accuracy(labels_true: np.ndarray, labels_pred: np.ndarray) -> flo
     >>> clustering_accuracy([0, 0, 1, 1], [1, 1, 0, 2])
     0.75
     """
-    check_consistent_length(labels_true, labels_pred)
+    true, pred = _class_numbers("labels_true", labels_true), _class_numbers("labels_pred", labels_pred)
+    check_consistent_length(true, pred)
     # Classes x clusters; the assignment need not be square, and clusters without a class are all wrong.
-    counts = contingency_matrix(labels_true, labels_pred)
+    counts = contingency_matrix(true, pred)
     rows, columns = linear_sum_assignment(counts, maximize=True)
     return float(counts[rows, columns].sum() / counts.sum())
+
+
+def _class_numbers(name: str, labels: Any) -> np.ndarray:
+    """Return numbers for labels of any kind; refuse what is not one label for every point."""
+    values = np.asarray(labels)
+    if values.ndim != 1 or len(values) == 0:
+        raise ValueError(f"{name} has shape {values.shape}, but must be a list of at least one label.")
+    # NaN is the one value that differs from itself.
+    missing = [place for place, value in enumerate(values) if value is None or value != value]
+    if missing:
+        raise ValueError(
+            f"{name} has {values[missing[0]]} at position {missing[0]}: drop points without a label, or give "
+            "them one of their own."
+        )
+    # By a dict: words and numbers, which an array of objects may mix, have no order.
+    numbers: dict[Any, int] = {}
+    return np.array([numbers.setdefault(value, len(numbers)) for value in values.tolist()])
 
 
 def bad_neighbor_share(X: np.ndarray, labels_true: np.ndarray, n_neighbors: int | None = None) -> np.ndarray:
@@ -47,13 +65,14 @@ def bad_neighbor_share(X: np.ndarray, labels_true: np.ndarray, n_neighbors: int 
     >>> bad_neighbor_share(X, np.array([0, 0, 1, 1]), n_neighbors=1)
     array([0., 0., 1., 0.])
     """
+    check_parameters("bad_neighbor_share", {"n_neighbors": n_neighbors}, {"n_neighbors": (NONE, COUNT)})
     X = check_array(X, dtype=np.float64, ensure_min_samples=2)
-    labels = np.asarray(labels_true)
+    labels = _class_numbers("labels_true", labels_true)
     check_consistent_length(X, labels)
     # Rounded down, which reproduces the paper's figures (paper note 32).
     k = int(np.sqrt(len(X))) if n_neighbors is None else n_neighbors
-    if not 1 <= k < len(X):
-        raise ValueError(f"n_neighbors={k} must be at least 1 and less than n_samples={len(X)}.")
+    if k >= len(X):
+        raise ValueError(f"n_neighbors={k} must be less than n_samples={len(X)}: lower it.")
     indices = find_neighbors(X, k).indices
     return (labels[indices] != labels[:, None]).mean(axis=1)
 
@@ -91,7 +110,7 @@ def kernel_neighborhoods(X: Any, labels_true: np.ndarray, bandwidth: str) -> dic
     """
     check_parameters("kernel_neighborhoods", {"bandwidth": bandwidth}, {})
     X = check_array(X, accept_sparse=True, dtype=[np.float64, np.float32], ensure_min_samples=2)
-    labels = np.asarray(labels_true)
+    labels = _class_numbers("labels_true", labels_true)
     check_consistent_length(X, labels)
     X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
     n, k = len(X), int(np.sqrt(len(X)))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+from datetime import date
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from cases import POINTS
@@ -138,6 +140,52 @@ def test_what_is_no_table_of_numbers_is_refused(case, X):
     with pytest.raises(ValueError, match=r"array|convert|sample"):
         model.fit(X)
     assert vars(model) == before
+
+
+def with_entry(X, value):
+    X = X.astype(object)
+    X[3, 1] = value
+    return X
+
+
+NO_NUMBERS = {"word": "big", "date": date(2020, 1, 2), "complex number": 1j, "dict": {"a": 1}}
+
+
+@each()
+@pytest.mark.parametrize("value", NO_NUMBERS.values(), ids=NO_NUMBERS)
+def test_an_entry_that_is_no_number_is_found(case, value):
+    message = refused(
+        case.make(), with_entry(case.usual(), value), ValueError, repr(value), "row 3, column 1"
+    )
+    assert "drop" in message
+
+
+@each()
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array, pd.DataFrame], ids=["dense", "sparse", "frame"])
+def test_complex_data_are_refused(case, form):
+    refused(case.make(), form(case.usual() + 0j), ValueError, "Complex data not supported", "complex128")
+
+
+@pytest.mark.parametrize("case", CASES[:1], ids=str)  # one door for all
+def test_columns_of_a_frame_are_called_by_their_names(case):
+    names = [f"feature {place}" for place in range(POINTS.shape[1])]
+    frame = pd.DataFrame(POINTS, columns=names)
+    frame.iloc[17, 2] = np.nan
+    refused(case.make(), frame, ValueError, "NaN at row 17, column 'feature 2'")
+    model = case.make().fit(frame.dropna())
+    with pytest.raises(ValueError, match="NaN at row 17, column 'feature 2'"):
+        model.predict(frame)
+    words = pd.DataFrame(POINTS, columns=names).assign(**{"feature 1": "big"})
+    dates = words.assign(**{"feature 1": pd.Timestamp("2020-01-02")})
+    refused(case.make(), words, ValueError, "'big' at row 0, column 'feature 1'")
+    refused(case.make(), dates, ValueError, "2020-01-02", "row 0, column 'feature 1'")
+    refused(case.make(), words.astype("category"), ValueError, "'big' at row 0, column 'feature 1'")
+
+
+@each("init", "affinity_", "exemplar_scores_")
+def test_a_complex_start_is_refused(case):
+    start = np.ones((60, case.estimator.n_clusters)) + 0j
+    refused(case.make(init=start), case.usual(), ValueError, "init", "complex128", "spectral")
 
 
 # Memory

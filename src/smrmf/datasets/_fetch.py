@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf.datasets._unpack import check_npz
+
 RawTable = tuple[Any, np.ndarray]  # X and y as the source has them, before any cleaning
 Reader = Callable[[Path], RawTable]
 TIMEOUT = 30.0  # seconds without a byte after which a host counts as silent
@@ -152,6 +154,7 @@ def fingerprint(X: Any, y: np.ndarray) -> str:
 
 def read_table(path: Path) -> RawTable:
     """Return X and y of an .npz file; a sparse X is stored by the three arrays of its CSR form."""
+    check_npz(path)
     # Opened here, as np.load leaves the file open when it is damaged. A pickle could run any code.
     with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
         y = stored["y"].astype(np.int64)

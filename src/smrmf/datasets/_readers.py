@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import io
 import re
@@ -14,11 +15,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf.datasets._unpack import (
+    check_lzw,
+    check_mat,
+    check_npy,
+    check_npz,
+    check_size,
+    limited,
+    read_zip_member,
+)
+
 Dense = tuple[np.ndarray, np.ndarray]
 COMPRESS_MAGIC = b"\x1f\x9d"  # how a .Z file of the Unix program compress begins
 # Grey values of COIL's colour images with the weights of MATLAB's rgb2gray, and the pixels kept of each
 # 128 x 128: every fourth, from the offsets that give Deng Cai's table (the fingerprint verifies it).
 GREY = np.array([0.298936, 0.587043, 0.114021])
+IMAGE_SIZE = (128, 128)
 KEPT_PIXELS = (slice(3, None, 4), slice(0, None, 4))
 VIEWS = range(0, 360, 5)
 # The smallest class of the test documents: 20 x 251 are the paper's 5020 (paper note 37).
@@ -29,6 +41,7 @@ TEST_FOLDER = "20news-bydate-test"
 
 def read_member(path: Path, member: str) -> bytes:
     """Return a member of a zip archive, or a file that is not one; .Z files are uncompressed."""
+    check_size(path.name, path.stat().st_size)
     content = path.read_bytes()
     if content.startswith(b"PK"):
         with zipfile.ZipFile(path) as archive:
@@ -36,11 +49,12 @@ def read_member(path: Path, member: str) -> bytes:
             found = [name for name in archive.namelist() if PurePosixPath(name).name in wanted]
             if not found:
                 raise ValueError(f"the archive has no file {member}")
-            content = archive.read(found[0])
+            content = read_zip_member(archive, found[0])
     if not content.startswith(COMPRESS_MAGIC):
         return content
     from unlzw3 import unlzw
 
+    check_lzw(content, f"{member}.Z")
     return unlzw(content)
 
 
@@ -114,6 +128,7 @@ def read_mat(path: Path, n_classes: int | None = None) -> Dense:
     """Read a MATLAB file with the rows in ``fea`` and the classes, from 1, in ``gnd``."""
     from scipy.io import loadmat
 
+    check_mat(path)
     stored = loadmat(path)
     X, y = stored["fea"].astype(np.float64), stored["gnd"].ravel().astype(np.int64) - 1
     return first_classes(X, y, n_classes)
@@ -130,7 +145,9 @@ def read_coil(path: Path, n_objects: int) -> Dense:
     with zipfile.ZipFile(path) as archive:
         names = {PurePosixPath(name).name: name for name in archive.namelist()}
         for wanted in (f"obj{number}__{angle}.png" for number in range(1, n_objects + 1) for angle in VIEWS):
-            with Image.open(io.BytesIO(archive.read(names[wanted]))) as image:
+            with Image.open(io.BytesIO(read_zip_member(archive, names[wanted]))) as image:
+                if image.size != IMAGE_SIZE:  # known before the pixels are unpacked
+                    raise ValueError(f"{wanted} has {image.size} pixels where {IMAGE_SIZE} are expected")
                 grey = np.round(np.asarray(image.convert("RGB")) @ GREY)
             # 32 x 32, transposed for MATLAB's column-major order.
             rows.append(grey[KEPT_PIXELS].T.ravel())
@@ -167,12 +184,20 @@ def read_news_folder(folder: Path) -> tuple[sp.csr_array, np.ndarray]:
     vocabulary cannot be told from its size, so one plain rule is fixed here (:func:`choose_words`) and the
     result is not called the paper's table.
     """
+    check_npz(folder / "counts.npz")
     counts = sp.csr_array(sp.load_npz(folder / "counts.npz"))
-    y, split = np.load(folder / "labels.npy"), np.load(folder / "split.npy")
+    y, split = read_npy(folder / "labels.npy"), read_npy(folder / "split.npy")
     words = (folder / "vocab.txt").read_text(encoding="utf8").split("\n")[: counts.shape[1]]
     test = np.flatnonzero(split == 1)
     rows = test[first_of_each_class(y[test], DOCUMENTS_PER_CLASS)]
     return choose_words(counts[rows], words), y[rows]
+
+
+def read_npy(path: Path) -> np.ndarray:
+    """Return the array of an .npy file."""
+    with path.open("rb") as file:
+        check_npy(file, path.name)
+    return np.load(path, allow_pickle=False)
 
 
 def read_news_archive(path: Path) -> tuple[sp.csr_array, np.ndarray]:
@@ -184,8 +209,12 @@ def read_news_archive(path: Path) -> tuple[sp.csr_array, np.ndarray]:
     from sklearn.feature_extraction.text import CountVectorizer
 
     documents = []
-    with tarfile.open(path) as archive:
-        for member in archive:  # in the order of the archive: going back would unpack it again
+    # A stream, "r|", read in the order of the archive: going back would unpack it again.
+    with (
+        gzip.open(path) as unpacked,
+        tarfile.open(fileobj=limited(unpacked, path.name), mode="r|") as archive,
+    ):
+        for member in archive:
             *_, folder, group, number = ("", "", *PurePosixPath(member.name).parts)
             if folder == TEST_FOLDER and (file := archive.extractfile(member)):
                 # Headers stay; latin-1 gives every byte a meaning.

@@ -17,7 +17,7 @@ from smrmf._validation import (
     COUNT,
     DEFAULT_NEIGHBORS,
     Constraints,
-    InstanceOf,
+    PairOf,
     ParameterError,
     as_dense,
     check_n_clusters,
@@ -111,7 +111,7 @@ class DeepSemiNMF(Factorization):
     """
 
     _constraints: ClassVar[Constraints] = {
-        "layers": (AUTO, InstanceOf("a pair of integers", tuple, list)),
+        "layers": (AUTO, PairOf("a pair of integers of at least 1", COUNT)),
         "n_init": (COUNT,),
     }
 
@@ -193,11 +193,10 @@ def layer_sizes(
         # m/2 and m/20, but no more than min(n, m), the largest rank that X can have.
         first = min(max(round(n_features / 2), 1), most)
         return first, min(max(round(first / 10), 2 * n_clusters), first)
-    whole = len(layers) == 2 and all(COUNT.accepts(size) for size in layers)
-    if not whole or not layers[1] <= layers[0] <= most:
+    if not layers[1] <= layers[0] <= most:
         raise ParameterError(
-            f"layers={layers!r} must be two whole numbers from 1 to min(n_samples, n_features)={most}, the "
-            "second at most the first; or use 'auto'."
+            f"layers={layers!r} must be at most min(n_samples, n_features)={most}, the second at most the "
+            "first: lower them, or use 'auto'."
         )
     return int(layers[0]), int(layers[1])
 

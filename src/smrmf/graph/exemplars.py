@@ -36,9 +36,10 @@ def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     # Column i of Zt is row i of Z. The mass leaves out z_ii, by which a point only represents itself.
     n = Zt.shape[0]
     if sp.issparse(Zt):
+        # bincount adds in double precision.
         if rule == "norm":
-            return np.sqrt(np.bincount(Zt.indices, Zt.data.astype(np.float64) ** 2, n))
-        return np.bincount(Zt.indices, Zt.data.astype(np.float64), n) - Zt.diagonal()
+            return np.sqrt(np.bincount(Zt.indices, Zt.data.astype(np.float64) ** 2, n)).astype(Zt.dtype)
+        return (np.bincount(Zt.indices, Zt.data.astype(np.float64), n) - Zt.diagonal()).astype(Zt.dtype)
     if rule == "norm":
         return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
     return Zt.sum(axis=0) - np.diagonal(Zt)
@@ -127,7 +128,7 @@ def rank_exemplars(
     membership = np.eye(labels.max() + 1, dtype=Zt.dtype)[labels]
     masses = (Zt.T @ membership).astype(np.float64)
     # Rounding may leave a little less than z_ii in the own cluster.
-    scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None)
+    scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None).astype(Zt.dtype)
     quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])

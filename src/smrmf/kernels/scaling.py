@@ -23,7 +23,8 @@ def unit_rows(X):
     Squares neither overflow nor vanish, whatever the unit of the data; a row of zeros stays one.
     """
     if sp.issparse(X):
-        unit = sp.csr_array(X, dtype=np.float64)
+        # A copy: without a change of type the arrays would be those of X, and they are divided in place.
+        unit = sp.csr_array(X, dtype=np.float64, copy=True)
         # Entries stored twice would be squared one by one.
         unit.sum_duplicates()
         row = np.repeat(np.arange(unit.shape[0]), np.diff(unit.indptr))

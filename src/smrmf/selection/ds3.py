@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags
 
@@ -23,7 +22,6 @@ from smrmf._validation import (
     ParameterError,
     check_memory,
     count_exemplars,
-    scale_to_safe_range,
 )
 from smrmf.graph.exemplars import best_first
 from smrmf.kernels.balls import (
@@ -36,29 +34,23 @@ from smrmf.kernels.balls import (
 )
 from smrmf.kernels.row_sparse import c_rows, relaxed_z_rows
 from smrmf.selection._base import SelectionInput, Selector
+from smrmf.selection._dissimilarities import METRICS, check_metric, dissimilarities
+from smrmf.selection._prices import best_single, published_price, sufficient_price
 
 # A source is a representative if its largest entry reaches this share of the largest of all.
 SMALLEST_PEAK_SHARE = 0.1
 DEFAULT_SHARE = 0.1
+# How far beyond the smallest price that leaves one representative a price may be.
+SETTLING = 1.1
 # The published penalty, for dissimilarities of at most one. It does not grow: Z would freeze before it
-# reaches the optimum. In the regularised form it is adapted for a number of iterations to
-# the slower of Z - C and the change of C; in the constrained form that saves no time. From then on it is
-# constant, which the convergence of the method needs.
+# reaches the optimum. For a number of iterations it is adapted to the slower of Z - C and the change of C,
+# but for the constrained form with "linf", where that saves no time. From then on it is constant, which the
+# convergence of the method needs.
 PENALTY = 0.1
 BALANCE_EVERY, BALANCE_UNTIL = 10, 1000
 SLOWER, BALANCE_STEP = 3.0, 1.3
 # Over-relaxation, between 1 (the plain method) and 2 (where convergence ends), saves iterations.
 RELAXATION = 1.6
-# Metrics that grow with a power of the data's unit, and vanish between equal points.
-DEGREES = {
-    "euclidean": 1,
-    "l2": 1,
-    "sqeuclidean": 2,
-    "manhattan": 1,
-    "l1": 1,
-    "cityblock": 1,
-    "precomputed": 1,
-}
 
 
 class DS3(ClusterMixin, Selector):
@@ -79,14 +71,18 @@ class DS3(ClusterMixin, Selector):
         entries of the rows, ``tau = q``; with "l2" ``tau = sqrt(q n_targets)``, what q equal clusters
         need. At most q representatives are reported.
     regularization : float or None, default=None
-        Share of the lambda that leaves one representative, for the regularised form, in which the
-        number of representatives is found. The original default is 0.1; 1 leaves one. None is the
-        constrained form.
+        Lambda of the regularised form, in which the number of representatives is found, in the unit that
+        its authors published; their default is 0.1. With "l2" 1 leaves one representative (or those
+        whose totals of dissimilarities are equally small). With "linf" it does so for most
+        dissimilarities, but may leave a few: then raise it. None is the constrained form.
     norm : {"linf", "l2"}, default="linf"
         The norm of the rows.
     metric : str or callable, default="euclidean"
-        Any metric of :func:`sklearn.metrics.pairwise_distances`, or "precomputed": then X holds the
-        dissimilarities of sources (rows) to targets (columns), of any sign, and need not be square.
+        Any metric of :func:`sklearn.metrics.pairwise_distances`, a function of two points, a source and a
+        target, or "precomputed": then X holds the dissimilarities of sources (rows) to targets (columns), of
+        any sign, and need not be square. Sparse data go with "euclidean", "sqeuclidean", "manhattan",
+        "cosine", "precomputed" and functions of two sparse rows; metrics of true and false,
+        as "jaccard", take what is not zero as true.
     n_clusters : int or None, default=None
         Number of clusters, made from that many of the best representatives (fewer where one of them gets
         no target); None makes one cluster of each representative.
@@ -135,10 +131,7 @@ class DS3(ClusterMixin, Selector):
         "exemplars": (NONE, COUNT, SHARE),
         "regularization": (NONE, Interval(0, above=True)),
         "norm": (OneOf("linf", "l2"),),
-        "metric": (
-            InstanceOf("the name of a metric", str),
-            InstanceOf("a callable", type(len), type(lambda: 0)),
-        ),
+        "metric": (OneOf(*METRICS), InstanceOf("a callable", Callable)),
         "n_clusters": (NONE, COUNT),
     }
 
@@ -164,6 +157,7 @@ class DS3(ClusterMixin, Selector):
         self.n_jobs = n_jobs
 
     def _prepare(self, X: Any) -> tuple[SelectionInput, int]:
+        check_metric(self.metric, X)
         n_sources = X.shape[0]
         n_targets = X.shape[1] if self.metric == "precomputed" else n_sources
         if self.n_clusters is not None and self.n_clusters > n_sources:
@@ -192,26 +186,35 @@ class DS3(ClusterMixin, Selector):
         def on_iteration(n_iter: int, residual: float, feasible: Callable[[], np.ndarray]) -> bool:
             return report({"n_iter": n_iter, "change": residual}, lambda: attributes(feasible()))
 
-        found = solve_ds3(
-            D,
-            self._row_constraint(D, given.n_exemplars),
-            adaptive=self.regularization is not None,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            pool=pool,
-            on_iteration=on_iteration,
-        )
+        if self.regularization is None and given.n_exemplars == 1:
+            found = single_source(D, on_iteration)
+        else:
+            found = solve_ds3(
+                D,
+                self._row_constraint(D, given.n_exemplars),
+                adaptive=self.regularization is not None or self.norm == "l2",
+                tol=self.tol,
+                max_iter=self.max_iter,
+                pool=pool,
+                on_iteration=on_iteration,
+            )
         fitted = attributes(found.Zt) | {"n_iter_": found.n_iter, "converged_": found.converged}
         if found.converged or found.stopped or self.tol == 0:
             return Fitted(fitted, [])
-        reason = "entries of Z still change or violate a constraint by more than tol: raise max_iter or tol"
+        reason = (
+            f"entries of Z still change or violate a constraint by up to {found.residual:.1e}, more than "
+            f"tol={self.tol:g}: raise max_iter or tol"
+        )
         return Fitted(fitted, convergence_warnings("DS3", found.n_iter, reason))
 
     def _row_constraint(self, D: np.ndarray, n_exemplars: int) -> Callable[[float], RowConstraint]:
         """Return what is asked of the rows of Z, for a given penalty."""
         if self.regularization is not None:
-            # Beyond the price that leaves one representative nothing changes but the time it takes.
-            price = min(self.regularization, 1.0) * largest_price(D, self.norm)
+            unit = published_price(D, self.norm)
+            # Beyond a price that leaves one representative nothing changes but the time it takes. Where it is
+            # the smallest such price more than one are as good; a little more settles it.
+            enough = max(unit, SETTLING * sufficient_price(D, self.norm))
+            price = min(self.regularization * unit, enough)
             kind = L1InfRegularizer if self.norm == "linf" else L12Regularizer
             # The C step, min price ||C|| + mu/2 ||C - Y||^2, is the proximal map of (price / mu) ||C||.
             return lambda penalty: kind(price / penalty)
@@ -244,56 +247,6 @@ class DS3(ClusterMixin, Selector):
         return tags
 
 
-def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]:
-    """Return D transposed (targets x sources), divided by its largest entry, and that entry."""
-    degree = DEGREES.get(metric) if isinstance(metric, str) else None
-    X, magnitude = (X, 1.0) if degree is None else scale_to_safe_range(X)
-    if metric == "precomputed":
-        D = np.ascontiguousarray((X.toarray() if sp.issparse(X) else X).T)
-    else:
-        D = distances(X, metric, pool)
-        if degree is not None:
-            np.fill_diagonal(D, 0)  # rounding leaves traces there
-    # Scaling D scales the objective and moves no minimum; the penalty is set for entries of at most one.
-    largest = max(float(D.max()), -float(D.min()))
-    if largest > 0:
-        D /= D.dtype.type(largest)
-    return D, (largest or 1.0) * magnitude ** (degree or 1)
-
-
-def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
-    """Return the distances of all pairs of points by any metric of scikit-learn, filled block by block."""
-    from sklearn.metrics import pairwise_distances  # slow to import, and needed by fit only
-
-    n = X.shape[0]
-    D = np.empty((n, n), X.dtype)
-    # Blocks of rows, not all pairs at once: scikit-learn's temporary arrays stay as small as a block.
-    blocks = row_blocks(n, n)
-    pool.map(lambda rows: np.copyto(D[rows], pairwise_distances(X[rows], X, metric=metric)), blocks)
-    return D
-
-
-def largest_price(D: np.ndarray, norm: str) -> float:
-    """Return a lambda at which one source represents all; D is targets x sources.
-
-    With v_i the dissimilarities of source i minus those of the best one, it is ``max_i ||v_i||_1 / 2`` for
-    "linf" and ``max_i sqrt(n_targets) ||v_i||^2 / (2 sum(v_i))`` for "l2" (Elhamifar et al.). It is
-    sufficient, not tight. For "l2", sources whose total equals that of the best one are left out.
-    """
-    # The smallest total: the optimum if only one source may be used.
-    best = int(np.argmin(D.sum(axis=0)))
-    total, size = np.zeros(D.shape[1]), np.zeros(D.shape[1])
-    for block in row_blocks(*D.shape):
-        v = D[block] - D[block, best : best + 1]
-        total += v.sum(axis=0)
-        size += np.abs(v).sum(axis=0) if norm == "linf" else np.einsum("ji,ji->i", v, v)
-    if norm == "linf":
-        prices = size / 2
-    else:
-        prices = np.divide(np.sqrt(len(D)) * size, 2 * total, out=np.zeros_like(size), where=total > 0)
-    return float(prices.max()) or 1.0
-
-
 def assign(Zt: np.ndarray, D: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Give every target to the centre that represents it most, or, if none does, to the least unlike one."""
 
@@ -305,13 +258,29 @@ def assign(Zt: np.ndarray, D: np.ndarray, centers: np.ndarray) -> np.ndarray:
     return np.concatenate([assign_block(block) for block in row_blocks(*Zt.shape)])
 
 
+# Gets the iteration, what still changes, and a function that makes the current Zt; returning True stops.
+OnIteration = Callable[[int, float, Callable[[], np.ndarray]], bool]
+
+
 class DS3Solution(NamedTuple):
     """The representation Zt (rows on the simplex), and how the iteration ended."""
 
     Zt: np.ndarray
     n_iter: int
+    residual: float
     converged: bool
     stopped: bool
+
+
+def single_source(D: np.ndarray, on_iteration: OnIteration) -> DS3Solution:
+    """Return the optimum of the constrained form for a budget of one, in a single step.
+
+    This budget is the smallest for which columns can sum to one, and all rows are constant then. With "l2" no
+    Z has less, so that no finite multiplier exists, and the method of multipliers would not come to an end.
+    """
+    Zt = np.zeros_like(D)
+    Zt[:, best_single(D)] = 1
+    return DS3Solution(Zt, 1, 0.0, True, on_iteration(1, 0.0, lambda: Zt))
 
 
 def solve_ds3(
@@ -322,7 +291,7 @@ def solve_ds3(
     tol: float,
     max_iter: int,
     pool: Pool,
-    on_iteration: Callable[[int, float, Callable[[], np.ndarray]], bool] | None = None,
+    on_iteration: OnIteration | None = None,
 ) -> DS3Solution:
     """Solve ``min <D, Z>`` over columns on the simplex, with a ball or a price on the rows of Z.
 
@@ -351,7 +320,7 @@ def solve_ds3(
     """
     Z, C, multiplier = np.empty_like(D), np.zeros_like(D), np.zeros_like(D)
     # The best single source represents all targets: feasible for every budget and every price.
-    C[:, int(np.argmin(D.sum(axis=0)))] = 1
+    C[:, best_single(D)] = 1
 
     def feasible() -> np.ndarray:
         # Without relaxation, which leaves the simplex.
@@ -379,7 +348,7 @@ def solve_ds3(
             mu *= penalty_factor(gap, change)
     # A last step without relaxation, so that the rows returned lie on the simplex.
     pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, 1.0)
-    return DS3Solution(Z, n_iter, converged, stopped)
+    return DS3Solution(Z, n_iter, residual, converged, stopped)
 
 
 def penalty_factor(gap: float, change: float) -> float:
