@@ -12,7 +12,7 @@ SOURCE = ROOT / "src" / "smrmf"
 
 # From the ground up: a module imports from its own line and from those above it.
 LAYERS = [
-    ["_numba", "_parallel", "_validation", "sharing", "_estimator"],
+    ["_numba", "_parallel", "_validation", "_arrays", "sharing", "_estimator"],
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
@@ -28,9 +28,9 @@ ONE_WAY = {
     "factorization._loop": {"_manifold", "_new_points"},
 }
 # Prediction cannot depend on how a model was fitted: all that it may know of the library.
-KNOWN_TO_NEW_POINTS = {"_estimator", "_parallel", "_validation", "graph", "kernels"}
+KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
-    "": {"_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
+    "": {"_arrays", "_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
         *("row_sparse", "scaling", "semi_nonnegative", "simplex"),

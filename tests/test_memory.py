@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from smrmf import DS3, RMNMF, SMRMF, FastSMRMF, _validation
+from smrmf import DS3, RMNMF, SMRMF, FastSMRMF, _arrays
 
 
 def peak_of(fit):
@@ -55,11 +55,11 @@ def test_ds3_holds_at_most_five_square_arrays(parameters):
 
 def test_smrmf_asks_for_five_square_arrays_and_the_others_for_none(monkeypatch):
     X = np.random.default_rng(0).normal(size=(30, 4))
-    monkeypatch.setattr(_validation, "available_bytes", lambda: 5 * 30 * 30 * 8 - 1)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 5 * 30 * 30 * 8 - 1)
     with pytest.raises(MemoryError, match=r"5 arrays of 30 x 30.*FastSMRMF"):
         SMRMF(3).fit(X)
     SMRMF(3, random_state=0).fit(X.astype(np.float32))
     FastSMRMF(3, random_state=0).fit(X)
-    monkeypatch.setattr(_validation, "available_bytes", lambda: 6 * 30 * 4 * 8 - 1)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 30 * 4 * 8 - 1)
     with pytest.raises(MemoryError, match=r"30 x 4.*TruncatedSVD"):
         FastSMRMF(3).fit(sp.csr_array(X))

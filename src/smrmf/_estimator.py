@@ -17,14 +17,9 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
+from smrmf._arrays import check_results, feature_attributes, finite_array
 from smrmf._parallel import Pool, thread_pool
-from smrmf._validation import (
-    Constraints,
-    check_parameters,
-    check_results,
-    feature_attributes,
-    finite_array,
-)
+from smrmf._validation import Constraints, check_parameters
 
 # Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
 _LIBRARIES = tuple(os.path.join(os.path.dirname(file), "") for file in (__file__, sklearn.__file__))

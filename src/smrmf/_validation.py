@@ -1,4 +1,4 @@
-"""Checks of parameters and data before a fit: constraints written as a table, and a safe range for the data.
+"""Checks of parameters before a fit: constraints written as a table, and sizes that fit the data.
 
 Every refusal is one sentence with the value, the limit, and what to do instead.
 """
@@ -6,17 +6,11 @@ Every refusal is one sentence with the value, the limit, and what to do instead.
 from __future__ import annotations
 
 import numbers
-import os
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, validate_data
 
 DEFAULT_NEIGHBORS = 10
 
@@ -209,132 +203,6 @@ class Sizes:
         return cls(n_samples, n_clusters, int(n_neighbors), count)
 
 
-def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
-    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number."""
-    # Names of a DataFrame, which the array does not have.
-    names = getattr(X, "columns", None)
-    try:
-        X = check_array(
-            X,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            copy=copy,
-            estimator=estimator,
-            input_name="X",
-        )
-    except (ValueError, TypeError) as error:
-        raise _better_sentence(error, X, names) from error
-    values = X.data if sp.issparse(X) else X
-    if not all_finite(values):
-        wrong = sp.coo_array(X) if sp.issparse(X) else None
-        where = np.argwhere(~np.isfinite(values))
-        if wrong is not None:
-            row, column = wrong.row[where[0, 0]], wrong.col[where[0, 0]]
-        else:
-            row, column = where[0]
-        name = "NaN" if np.isnan(values[tuple(where[0])]) else "infinity"
-        raise ValueError(
-            f"Input X contains {name} at row {row}, column {_column_name(column, names)} ({len(where)} such "
-            "values in all): remove these rows, or fill them first, for instance with "
-            "sklearn.impute.SimpleImputer."
-        )
-    return X
-
-
-def all_finite(values: np.ndarray) -> bool:
-    """Tell whether all entries are finite."""
-    # A finite sum proves it, without an array of answers; an infinite one may be overflow: look at each.
-    with np.errstate(over="ignore", invalid="ignore"):
-        return bool(np.isfinite(values.sum()) or np.isfinite(values).all())
-
-
-def check_results(name: str, attributes: Mapping[str, Any]) -> None:
-    """Refuse results that are not finite, whatever led to them."""
-    parts = (
-        (n, v) for n, value in attributes.items() for v in (value if isinstance(value, list) else [value])
-    )
-    for attribute, value in parts:
-        values = np.asarray(value.data if sp.issparse(value) else value)
-        if values.dtype.kind == "f" and not all_finite(values):
-            raise ValueError(
-                f"{name} has no finite result for this data: {attribute} is infinite or NaN; scale the data "
-                "to entries of about 1, or take parameters nearer to their defaults."
-            )
-
-
-def _column_name(column: int, names: Any) -> str:
-    return str(column) if names is None else repr(names[column])
-
-
-def _better_sentence(error: Exception, X: Any, names: Any) -> Exception:
-    """Return an error that tells which entry is no real number, or the given one if all are."""
-    if "Complex data not supported" in str(error):
-        kind = getattr(X, "dtype", "complex128")  # a DataFrame has several
-        return ParameterError(
-            f"Complex data not supported: X has entries of type {kind}, but they must be real; use the real "
-            "parts, or real and imaginary parts as features of their own."
-        )
-    table = np.empty(0) if sp.issparse(X) else np.asarray(X, dtype=object)
-    for row, column in np.ndindex(table.shape if table.ndim == 2 else (0, 0)):
-        value = table[row, column]
-        try:
-            float("nan" if value is None else value)
-        except (ValueError, TypeError) as reason:
-            return ParameterError(
-                f"Input X has {value!r:.60} at row {row}, column {_column_name(column, names)} ({reason}): "
-                "encode the column as numbers, for instance with sklearn.preprocessing.OneHotEncoder, or "
-                "drop it."
-            )
-    return error
-
-
-def available_bytes() -> int:
-    """Return how many bytes this process can get, as far as the system reports it."""
-    limits = [np.iinfo(np.int64).max]  # unknown: let the allocation itself decide
-    with suppress(AttributeError, OSError, ValueError):
-        limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    with suppress(OSError, ValueError, StopIteration), open("/proc/meminfo") as lines:
-        line = next(line for line in lines if line.startswith("MemAvailable"))
-        limits.append(int(line.split()[1]) * 1024)
-    with suppress(OSError, ValueError):  # a container may have less than its machine
-        limits.append(int(Path("/sys/fs/cgroup/memory.max").read_text()))
-    return min(limits)
-
-
-def check_memory(name: str, needed: int, what: str, way_out: str) -> None:
-    """Refuse work whose arrays would not fit, before any of them is made."""
-    available = available_bytes()
-    if needed > available:
-        raise MemoryError(
-            f"{name} needs {what}, {needed / 2**30:,.1f} GiB, but only {available / 2**30:,.1f} GiB "
-            f"are available; {way_out}."
-        )
-
-
-def as_dense(name: str, X: Any, n_arrays: int) -> np.ndarray:
-    """Return a dense array, if ``n_arrays`` of its size, which the method needs, fit in memory."""
-    if not sp.issparse(X):
-        return X
-    check_memory(
-        name,
-        n_arrays * X.shape[0] * X.shape[1] * X.dtype.itemsize,
-        f"{n_arrays} dense arrays of {X.shape[0]} x {X.shape[1]}",
-        "reduce the features first, for instance with sklearn.decomposition.TruncatedSVD",
-    )
-    return X.toarray()
-
-
-def check_nonnegative(name: str, smallest: float) -> None:
-    """Refuse negative data."""
-    if smallest < 0:
-        raise ValueError(
-            f"Negative values in data passed to {name}: the smallest is {smallest:g}, but it must be at "
-            "least 0; scale the features to [0, 1], or use FastSMRMF, which takes any sign."
-        )
-
-
 def check_init(init: Any, X: Any, n_clusters: int) -> None:
     """Refuse a start that does not fit the data."""
     n, c = X.shape[0], n_clusters
@@ -377,31 +245,3 @@ def _first_not_finite(init: np.ndarray) -> str:
         return f"entries of type {init.dtype}"
     row, column = np.argwhere(~np.isfinite(init))[0]
     return f"{init[row, column]} at row {row}, column {column}"
-
-
-def feature_attributes(X: Any) -> dict[str, Any]:
-    """Return ``n_features_in_``, and ``feature_names_in_`` if all names are strings."""
-    bare = BaseEstimator()
-    validate_data(bare, X, skip_check_array=True, reset=True)
-    return vars(bare)
-
-
-def scale_to_safe_range(X: Any) -> tuple[Any, float]:
-    """Divide by a power of two where squares of the data could overflow or vanish; return both."""
-    largest = float(abs(X).max()) if X.size else 1.0
-    # Squares then stay below the square root of the largest number: sums of them, and their products with
-    # weights, have room.
-    limit = np.finfo(X.dtype).max ** 0.25
-    if largest == 0 or 1 / limit < largest < limit:
-        return X, 1.0
-    # Division by a power of two changes exponents only: entries keep all digits, short of underflow.
-    magnitude = float(2.0 ** np.floor(np.log2(largest)))
-    return divide_keeping_dtype(X, magnitude), magnitude
-
-
-def divide_keeping_dtype(X: Any, divisor: float) -> Any:
-    """Return ``X / divisor`` in the precision of X; SciPy would widen a sparse one."""
-    if not sp.issparse(X):
-        # A float64 scalar of NumPy would make float32 data float64.
-        return X / X.dtype.type(divisor)
-    return sp.csr_array((X.data / X.dtype.type(divisor), X.indices, X.indptr), shape=X.shape)

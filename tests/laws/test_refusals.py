@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from cases import POINTS
 from estimators import CASES, each, each_of, marks
 
-from smrmf import _validation
+from smrmf import _arrays
 
 EITHER_FORM = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
@@ -193,18 +193,18 @@ def test_a_complex_start_is_refused(case):
 
 @each(law="memory for dense data")
 def test_what_would_not_fit_in_memory_is_refused(case, monkeypatch):
-    monkeypatch.setattr(_validation, "available_bytes", lambda: 100)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 100)
     refused(case.make(), case.usual(), MemoryError, type(case.estimator).__name__, "GiB", ";")
 
 
 @each(law="memory for sparse data")
 def test_sparse_data_that_would_not_fit_in_memory_are_refused(case, monkeypatch):
-    monkeypatch.setattr(_validation, "available_bytes", lambda: 100)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 100)
     refused(case.make(), sp.csr_array(case.usual()), MemoryError, type(case.estimator).__name__, "GiB", ";")
 
 
 def test_the_memory_of_this_machine_is_known():
-    assert _validation.available_bytes() > 2**26
+    assert _arrays.available_bytes() > 2**26
 
 
 # An earlier fit

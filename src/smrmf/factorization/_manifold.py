@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from smrmf._arrays import as_dense, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError, Sizes, as_dense, check_init, scale_to_safe_range
+from smrmf._validation import ParameterError, Sizes, check_init
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features

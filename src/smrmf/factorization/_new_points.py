@@ -17,9 +17,9 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from smrmf._arrays import as_dense, divide_keeping_dtype, finite_array
 from smrmf._estimator import AbstractEstimator
 from smrmf._parallel import Pool, thread_pool
-from smrmf._validation import as_dense, divide_keeping_dtype, finite_array
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
 from smrmf.graph.neighbors import Neighbors, find_neighbors
 

@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
+from smrmf._arrays import check_nonnegative
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError, check_nonnegative
+from smrmf._validation import ParameterError
 from smrmf.factorization._points import Problem
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd

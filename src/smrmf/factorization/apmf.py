@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes, check_memory
+from smrmf._arrays import check_memory
+from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem, leading_axes
 from smrmf.factorization._projected import (

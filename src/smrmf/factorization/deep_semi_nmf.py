@@ -10,6 +10,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
+from smrmf._arrays import as_dense, divide_keeping_dtype, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
 from smrmf._validation import (
@@ -19,10 +20,7 @@ from smrmf._validation import (
     Constraints,
     PairOf,
     ParameterError,
-    as_dense,
     check_n_clusters,
-    divide_keeping_dtype,
-    scale_to_safe_range,
 )
 from smrmf.factorization._alternating import AlternatingSolution, Factors, SemiNonnegative, alternate
 from smrmf.factorization._new_points import Factorization

@@ -10,19 +10,10 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 from sklearn.utils import Tags, check_random_state
 
+from smrmf._arrays import check_nonnegative, divide_keeping_dtype, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import (
-    NONE,
-    Constraints,
-    InstanceOf,
-    Interval,
-    OneOf,
-    Sizes,
-    check_nonnegative,
-    divide_keeping_dtype,
-    scale_to_safe_range,
-)
+from smrmf._validation import NONE, Constraints, InstanceOf, Interval, OneOf, Sizes
 from smrmf.factorization._alternating import Factors, Multiplicative, alternate, unit_components
 from smrmf.factorization._new_points import Factorization
 from smrmf.graph.graphs import either_neighbor_graph, given_graph

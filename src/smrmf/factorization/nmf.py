@@ -8,19 +8,10 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from sklearn.utils import Tags, check_random_state
 
+from smrmf._arrays import check_nonnegative, divide_keeping_dtype, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, Warnings
 from smrmf._parallel import Pool
-from smrmf._validation import (
-    DEFAULT_NEIGHBORS,
-    NONE,
-    Constraints,
-    OneOf,
-    ParameterError,
-    check_n_clusters,
-    check_nonnegative,
-    divide_keeping_dtype,
-    scale_to_safe_range,
-)
+from smrmf._validation import DEFAULT_NEIGHBORS, NONE, Constraints, OneOf, ParameterError, check_n_clusters
 from smrmf.factorization._alternating import unit_components
 from smrmf.factorization._new_points import Factorization
 from smrmf.graph.labels import empty_cluster_warnings, label_rows

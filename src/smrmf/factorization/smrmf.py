@@ -6,7 +6,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import NONE, Constraints, OneOf, ParameterError, Sizes, check_memory
+from smrmf._arrays import check_memory
+from smrmf._validation import NONE, Constraints, OneOf, ParameterError, Sizes
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._arrays import scale_to_safe_range
 from smrmf._parallel import Pool, row_blocks
-from smrmf._validation import ParameterError, scale_to_safe_range
+from smrmf._validation import ParameterError
 
 # The names that sklearn.metrics.pairwise_distances knows; asking it would import it, which is slow.
 METRICS = (

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import ClusterMixin
 from sklearn.utils import Tags
 
+from smrmf._arrays import check_memory
 from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import (
@@ -20,7 +21,6 @@ from smrmf._validation import (
     Interval,
     OneOf,
     ParameterError,
-    check_memory,
     count_exemplars,
 )
 from smrmf.graph.exemplars import best_first

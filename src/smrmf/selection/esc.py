@@ -10,13 +10,13 @@ from sklearn.base import ClusterMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 
+from smrmf._arrays import check_memory
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import (
     COUNT,
     Constraints,
     Interval,
-    check_memory,
     check_n_clusters,
     check_n_neighbors,
     count_exemplars,

@@ -10,9 +10,10 @@ import scipy.sparse as sp
 from scipy.linalg import eigh_tridiagonal
 from sklearn.utils import Tags
 
+from smrmf._arrays import check_memory
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import Constraints, OneOf, check_memory, count_exemplars
+from smrmf._validation import Constraints, OneOf, count_exemplars
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.principal_axes import Axes, orthogonal_remainder, principal_axes
 from smrmf.kernels.scaling import divide_by_largest, matmul, unit_rows

@@ -8,17 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
+from smrmf._arrays import check_memory
 from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
-from smrmf._validation import (
-    AUTO,
-    Constraints,
-    Interval,
-    OneOf,
-    ParameterError,
-    check_memory,
-    count_exemplars,
-)
+from smrmf._validation import AUTO, Constraints, Interval, OneOf, ParameterError, count_exemplars
 from smrmf.graph.exemplars import best_first
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.principal_axes import Axes, eigenpairs, gram, principal_axes
