@@ -30,7 +30,7 @@ from smrmf.graph.neighbors import find_neighbors
 def spectral(X, c, k=10):
     given = ManifoldInput(X, 1.0, Sizes.from_parameters(len(X), c, k))
     problem = prepare(given, reduce_features, np.random.RandomState(0), SERIAL)
-    return first_indicator("spectral", problem).argmax(axis=1)
+    return first_indicator("spectral", "auto", problem).argmax(axis=1)
 
 
 def test_simplex_graph_gives_every_point_exactly_k_neighbours():

@@ -20,6 +20,8 @@ from support import (
     small_blocks,
 )
 
+from smrmf import nndsvd
+
 FORMS = {
     "dense": np.array,
     "single": lambda X: X.astype(np.float32),
@@ -123,6 +125,35 @@ def test_the_unit_of_the_data_scales_the_result_and_changes_nothing_else(case):
             assert powers[name], (name, unit)
         if case.has("predict"):
             np.testing.assert_array_equal(model.predict(X), plain["labels_"])
+
+
+STARTS = ("spectral", "kmeans", "nndsvd", "array")
+
+
+@each_with("start", STARTS, "init", "penalty")
+def test_no_start_depends_on_the_unit_of_the_data(case, start):
+    # Before anything else is decided: one iteration, and all of them.
+    X, c = abs(POINTS), 3
+    init = nndsvd(X, c) if start == "array" else start
+    for settings in ({"max_iter": 1, "tol": 0}, {}):
+        plain = case.make(n_clusters=c, init=init, **settings)
+        quietly(plain.fit, X)
+        for unit in (1024.0, 2.0**-40, 2.0**490):
+            scaled = case.make(n_clusters=c, init=init, **settings)
+            quietly(scaled.fit, X * unit)
+            np.testing.assert_array_equal(scaled.labels_, plain.labels_)
+            np.testing.assert_allclose(scaled.embedding_, plain.embedding_, atol=1e-6)
+
+
+@each("init", "penalty")
+def test_the_size_of_a_given_start_does_not_matter(case):
+    G = nndsvd(abs(POINTS), 3)
+    small, large, named = (
+        case.make(n_clusters=3, init=init, max_iter=3, tol=0).fit(abs(POINTS))
+        for init in (G / 1000, G * 1000, "nndsvd")
+    )
+    np.testing.assert_allclose(large.embedding_, small.embedding_, atol=1e-6)
+    np.testing.assert_allclose(named.embedding_, small.embedding_, atol=1e-6)
 
 
 def scales(plain, scaled, unit, power):

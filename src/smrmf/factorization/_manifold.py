@@ -103,7 +103,7 @@ class ManifoldFactorization(Factorization):
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
-        G = first_indicator(self.init, problem)
+        G = first_indicator(self.init, self.penalty, problem)
         first = type(self)._first_points(self, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)

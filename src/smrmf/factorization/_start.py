@@ -55,14 +55,18 @@ class Start(NamedTuple):
         return check_weight(name, given, weight, (self.lam / widest, widest * min(self.mu, 1.0)), unit)
 
 
-def first_indicator(init: str | np.ndarray, problem: Problem) -> np.ndarray:
-    """Return the first G for a named start or a given array."""
+def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> np.ndarray:
+    """Return the first G for a named start or a given array.
+
+    With an automatic penalty, which measures the data in a unit of its own, a start that has a unit is
+    brought to the size of an orthonormal one: only its directions count, whatever the unit of the data.
+    """
     c, dtype = problem.sizes.n_clusters, problem.data.dtype
-    if not isinstance(init, str):
-        return np.ascontiguousarray(init, dtype=dtype)
-    if init == "nndsvd":
-        # On the data as given: reduced coordinates may be negative.
-        return remember(nonnegative_svd, problem.data, c)
+    if not isinstance(init, str) or init == "nndsvd":
+        # The non-negative SVD of the data as given: reduced coordinates may be negative.
+        G = remember(nonnegative_svd, problem.data, c) if isinstance(init, str) else init
+        size = float(np.linalg.norm(G)) if isinstance(penalty, str) else 0.0
+        return np.ascontiguousarray(G * (c**0.5 / size) if size > 0 else G, dtype=dtype)
     if init == "kmeans":
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
     else:
