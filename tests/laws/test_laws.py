@@ -214,7 +214,9 @@ def speaks_of(words, said):
 def assert_orthonormal(fit):
     G = fit.model.embedding_.astype(float)
     np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
-    assert len(np.unique(fit.model.labels_)) == fit.model.n_clusters
+    # A cluster has one distinct point or more.
+    wanted = min(fit.model.n_clusters, len(np.unique(fit.X, axis=0)))
+    assert len(np.unique(fit.model.labels_)) == wanted
 
 
 def assert_nonnegative(fit):
@@ -258,6 +260,35 @@ def test_odd_data_settle(case, odd):
     settled = not speaks_of(UNSETTLED, said)
     # Beside the data an objective of rounding is zero; there it flickers, and settles by chance.
     assert settled or abs(model.objective_) <= 1e-12 * np.abs(X).max()
+
+
+REPEATED = np.repeat(SOME[:8], [1, 9, 4, 4, 1, 6, 3, 2], axis=0)[np.random.default_rng(2).permutation(30)]
+
+
+@each("labels_")
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+@pytest.mark.parametrize("n_distinct", [2, 3, 8])
+def test_identical_points_have_one_label(case, form, n_distinct):
+    X = case.data(np.repeat(SOME[:n_distinct], 4, axis=0)[::-1] if n_distinct < 8 else REPEATED)
+    model = case.make(**{"n_clusters": 3} if case.has("n_clusters") else {})
+    quietly(model.fit, form(X))
+    _, groups = np.unique(X, axis=0, return_inverse=True)
+    pairs = np.unique(np.stack([groups, model.labels_]), axis=1)
+    assert pairs.shape[1] == n_distinct  # every group with one label
+    if case.has("predict"):
+        np.testing.assert_array_equal(model.predict(X), model.labels_)
+
+
+@each("n_clusters", law="missing clusters are said")
+def test_fewer_distinct_points_than_clusters_are_said(case):
+    X = case.data(np.repeat(SOME[:2], 5, axis=0))
+    model = case.make(n_clusters=3)
+    said = [str(w.message) for w in quietly(model.fit, X)]
+    assert speaks_of(["only 2 distinct rows: lower n_clusters"], said)
+    np.testing.assert_array_equal(np.unique(model.labels_), [0, 1])
+    if case.embedding == "orthonormal":  # where labels are columns, those without points come last
+        together = [model.embedding_[model.labels_ == label].sum(axis=0).argmax() for label in (0, 1)]
+        assert together == [0, 1]
 
 
 @each("n_clusters")

@@ -20,7 +20,7 @@ from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepa
 from smrmf.factorization._slots import Slots, check_pair, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
-from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings
+from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings, empty_columns_last
 
 # The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
 # labels, over 1e-3, 1e-2, 1e-1, 1 (paper note 41).
@@ -131,7 +131,7 @@ class ManifoldFactorization(Factorization):
         """Name the results of a finished loop, and list what the user must know of them."""
         state, status = solution.state, solution.status
         found, moved = factors(problem, start, slots, state)
-        warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters)
+        warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters, problem.groups())
         Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
         if Zt.shape != W.shape:
             owner = type(slots.affinity).__name__
@@ -180,12 +180,14 @@ def factors(
         raise ValueError(f"{owner}.restore returned an F of shape {F.shape}, but it must be {wanted}.")
     F = problem.reduction.restore_basis(F, state.G, start.scale)
     # The largest entry of each row of G (paper note 14).
-    labels, moved = consecutive_labels(state.G)
+    labels, moved = consecutive_labels(state.G, problem.groups())
+    # Clusters stay empty where there are fewer distinct points; then labels without gaps need another order.
+    order, labels = empty_columns_last(labels, state.G.shape[1])
     return own | {
         "labels_": labels,
-        "embedding_": state.G,
+        "embedding_": state.G[:, order],
         # G is orthonormal in any unit, so F alone carries the unit of the data.
-        "components_": start.unit * F,
+        "components_": start.unit * F[order],
         "_fit_data": problem.data,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,

@@ -19,6 +19,7 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf._validation import Sizes
+from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.neighbors import Centered, Neighbors, search
 from smrmf.sharing import remember
@@ -138,7 +139,7 @@ class Problem:
 
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found.
-    Both are made on first use, and once.
+    ``groups()`` tells which points are identical. All are made on first use, and once.
     """
 
     data: np.ndarray
@@ -150,6 +151,7 @@ class Problem:
     neighbors: Neighbors
     representation: Callable[[], sp.csr_array]
     graph: Callable[[], sp.csr_array]
+    groups: Callable[[], np.ndarray]
     random_state: np.random.RandomState
     pool: Pool
 
@@ -178,6 +180,7 @@ def prepare(
         neighbors=neighbors,
         representation=representation,
         graph=cache(lambda: symmetrize(representation())),
+        groups=cache(partial(distinct_rows, given.data)),
         random_state=random_state,
         pool=pool,
     )

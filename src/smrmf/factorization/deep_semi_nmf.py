@@ -25,6 +25,7 @@ from smrmf._validation import (
 from smrmf.factorization._alternating import AlternatingSolution, Factors, SemiNonnegative, alternate
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import reduce_features
+from smrmf.graph.duplicates import agreeing_labels, distinct_rows
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
 from smrmf.kernels.scaling import squared_frobenius_norm
 
@@ -147,6 +148,7 @@ class DeepSemiNMF(Factorization):
         # On an orthonormal basis of the rows ||X - G F|| is the same, with fewer columns.
         reduced, reduction = reduce_features(divide_keeping_dtype(data, scale))
         unit = data.dtype.type(scale * magnitude)
+        groups = distinct_rows(data)
 
         first = semi_nmf(reduced, layers[0], pool, self.max_iter, self.tol)
         # H_1 ~ H_2 Z_2, so the F of this layer is Z_2, and X ~ H_2 Z_2 Z_1.
@@ -157,8 +159,9 @@ class DeepSemiNMF(Factorization):
             # The same seed at every call: watching a fit does not change it.
             kmeans_state = np.random.RandomState(seed)
             features = (factors.F if reduction.basis is None else factors.F @ reduction.basis) * unit
+            labels = kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init)
             return {
-                "labels_": kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init),
+                "labels_": agreeing_labels(labels, groups),
                 "embedding_": factors.G,
                 "components_": features,
                 # The Z_1 with Z_2 Z_1 nearest to the features: equal to them where Z_2 has full row rank.
@@ -173,7 +176,7 @@ class DeepSemiNMF(Factorization):
 
         tuning = semi_nmf(reduced, second.factors.G, pool, self.max_iter, self.tol, on_iteration)
         found = attributes(tuning.factors)
-        warnings = empty_cluster_warnings(found["labels_"], [], self.n_clusters)
+        warnings = empty_cluster_warnings(found["labels_"], [], self.n_clusters, groups)
         return Fitted(found | tuning.attributes(), warnings + tuning.warnings("DeepSemiNMF", self.tol))
 
     @classmethod

@@ -16,8 +16,9 @@ from smrmf._parallel import Pool
 from smrmf._validation import NONE, Constraints, InstanceOf, Interval, OneOf, Sizes
 from smrmf.factorization._alternating import Factors, Multiplicative, alternate, unit_components
 from smrmf.factorization._new_points import Factorization
+from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import either_neighbor_graph, given_graph
-from smrmf.graph.labels import empty_cluster_warnings, label_rows
+from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label_rows
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.kernels.scaling import squared_frobenius_norm
@@ -169,12 +170,16 @@ class GNMF(Factorization):
         norm, weight = squared_frobenius_norm(X), float(self.manifold_weight)
         method = Multiplicative(X, norm, graph, degrees, weight, pool)
         seed = random_state.randint(np.iinfo(np.int32).max)
+        groups = distinct_rows(data)
 
         def fitted(factors: Factors) -> Fitted:
             # A column of G may grow as its row of F shrinks: unit rows of F fix how they share the size of X.
             F, G = unit_components(factors.F, factors.G)
             # The same seed at every call: watching a fit does not change it.
-            labels, moved = label_rows(G, self.labels, sizes.n_clusters, np.random.RandomState(seed))
+            draws = np.random.RandomState(seed)
+            labels, moved = label_rows(G, self.labels, sizes.n_clusters, draws, groups)
+            order, labels = empty_columns_last(labels, sizes.n_clusters)
+            F, G = F[order], G[:, order]
             attributes = {
                 "labels_": labels,
                 "embedding_": G * G.dtype.type(scale * magnitude),
@@ -184,7 +189,7 @@ class GNMF(Factorization):
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,
             }
-            return Fitted(attributes, empty_cluster_warnings(labels, moved, sizes.n_clusters))
+            return Fitted(attributes, empty_cluster_warnings(labels, moved, sizes.n_clusters, groups))
 
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:
             return report({"n_iter": n_iter, "objective": objective}, lambda: fitted(factors).attributes)

@@ -14,7 +14,8 @@ from smrmf._parallel import Pool
 from smrmf._validation import DEFAULT_NEIGHBORS, NONE, Constraints, OneOf, ParameterError, check_n_clusters
 from smrmf.factorization._alternating import unit_components
 from smrmf.factorization._new_points import Factorization
-from smrmf.graph.labels import empty_cluster_warnings, label_rows
+from smrmf.graph.duplicates import distinct_rows
+from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label_rows
 from smrmf.kernels.scaling import squared_frobenius_norm
 
 
@@ -138,7 +139,10 @@ class NMFClustering(Factorization):
             G = model.fit_transform(divide_keeping_dtype(data, scale))
         # A column of G may grow as its row of F shrinks: unit rows of F fix how they share the size of X.
         F, G = unit_components(model.components_, G)
-        labels, moved = label_rows(G, self.labels, self.n_clusters, random_state)
+        groups = distinct_rows(data)
+        labels, moved = label_rows(G, self.labels, self.n_clusters, random_state, groups)
+        order, labels = empty_columns_last(labels, self.n_clusters)
+        F, G = F[order], G[:, order]
         attributes = {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),
@@ -158,7 +162,7 @@ class NMFClustering(Factorization):
             for warning in caught
             if not issubclass(warning.category, RuntimeWarning)
         ]
-        return Fitted(attributes, passed_on + empty_cluster_warnings(labels, moved, self.n_clusters))
+        return Fitted(attributes, passed_on + empty_cluster_warnings(labels, moved, self.n_clusters, groups))
 
     @classmethod
     def paper_settings(cls) -> dict[str, Any]:

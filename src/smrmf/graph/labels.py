@@ -17,6 +17,7 @@ from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import Pool
+from smrmf.graph.duplicates import agreeing_labels, sums_of_groups
 from smrmf.graph.neighbors import find_neighbors
 
 KMEANS_STARTS = 10
@@ -128,38 +129,49 @@ def _smoothest(
     return embedding / np.where(norms > 0, norms, 1)
 
 
-def consecutive_labels(G: np.ndarray) -> tuple[np.ndarray, list[int]]:
+def consecutive_labels(G: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, list[int]]:
     """Return the largest column of every row; an empty cluster gets the point nearest to it.
 
-    The second result lists the points so moved.
+    Identical points, those of a group, have one label, that of their sum. The second result lists the points
+    moved to empty clusters, by the first of their group. With fewer groups than columns some stay empty.
     """
-    labels = G.argmax(axis=1)
+    sums = sums_of_groups(G, groups)
+    labels = sums.argmax(axis=1)
     sizes = np.bincount(labels, minlength=G.shape[1])
     moved = []
-    for empty in np.flatnonzero(sizes == 0):
+    for empty in np.flatnonzero(sizes == 0)[: max(0, len(sums) - np.count_nonzero(sizes))]:
         # Only from clusters of two or more, so that filling one does not empty another.
-        point = int(np.argmax(np.where(sizes[labels] > 1, G[:, empty], -np.inf)))
-        sizes[labels[point]] -= 1
+        group = int(np.argmax(np.where(sizes[labels] > 1, sums[:, empty], -np.inf)))
+        sizes[labels[group]] -= 1
         sizes[empty] = 1
-        labels[point] = empty
-        moved.append(point)
-    return labels, moved
+        labels[group] = empty
+        moved.append(int(np.argmax(groups == group)))
+    return labels[groups], moved
+
+
+def empty_columns_last(labels: np.ndarray, n_columns: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return an order of the columns of G in which those without points come last, and the labels in it."""
+    order = np.argsort(np.bincount(labels, minlength=n_columns) == 0, kind="stable")
+    return order, np.argsort(order)[labels]
 
 
 def label_rows(
-    G: np.ndarray, rule: str, n_clusters: int, random_state: np.random.RandomState
+    G: np.ndarray, rule: str, n_clusters: int, random_state: np.random.RandomState, groups: np.ndarray
 ) -> tuple[np.ndarray, list[int]]:
     """Label the rows of an embedding by the named rule; also list the points moved to empty clusters."""
     if rule == "argmax":
-        return consecutive_labels(G)
-    return kmeans_labels(G, n_clusters, random_state), []
+        return consecutive_labels(G, groups)
+    return agreeing_labels(kmeans_labels(G, n_clusters, random_state), groups), []
 
 
 def empty_cluster_warnings(
-    labels: np.ndarray, moved: list[int], n_clusters: int
+    labels: np.ndarray, moved: list[int], n_clusters: int, groups: np.ndarray
 ) -> list[tuple[str, type[Warning]]]:
-    """Return the warnings that clusters came out empty, if any did."""
-    found = int(labels.max()) + 1
+    """Return the warnings that clusters came out empty, if any did; identical points are of one group."""
+    found, n_distinct = int(labels.max()) + 1, int(groups.max()) + 1
+    if n_distinct < n_clusters:
+        what = f"Only {found} of {n_clusters} clusters were found, as X has only {n_distinct} distinct rows"
+        return [(f"{what}: lower n_clusters.", ConvergenceWarning)]
     if moved:
         what = f"{len(moved)} of {n_clusters} clusters came out empty and were given one point each "
         what += f"(points {moved})"

@@ -23,6 +23,7 @@ from smrmf._validation import (
     ParameterError,
     count_exemplars,
 )
+from smrmf.graph.duplicates import distinct_rows, sums_of_groups
 from smrmf.graph.exemplars import best_first
 from smrmf.kernels.balls import (
     L1InfBall,
@@ -177,8 +178,10 @@ class DS3(ClusterMixin, Selector):
     def _solve(self, given: SelectionInput, pool: Pool, report: FitReporter) -> Fitted:
         D, scale = dissimilarities(given.X, self.metric, pool)
 
+        groups = distinct_rows(D if self.metric == "precomputed" else given.X)
+
         def attributes(Zt: np.ndarray) -> dict[str, Any]:
-            return self._fitted(Zt, D, given.n_exemplars) | {
+            return self._fitted(Zt, D, given.n_exemplars, groups) | {
                 "representation_": Zt.T,
                 "objective_": float(np.vdot(D, Zt)) * scale,
             }
@@ -223,7 +226,7 @@ class DS3(ClusterMixin, Selector):
         ball = L1InfBall(radius) if self.norm == "linf" else L12Ball(radius)
         return lambda penalty: ball
 
-    def _fitted(self, Zt: np.ndarray, D: np.ndarray, n_exemplars: int) -> dict[str, Any]:
+    def _fitted(self, Zt: np.ndarray, D: np.ndarray, n_exemplars: int, groups: np.ndarray) -> dict[str, Any]:
         """Read representatives and clusters from Z."""
         peaks, norms = Zt.max(axis=0), np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
         most = Zt.shape[1] if self.regularization is not None else n_exemplars
@@ -231,7 +234,8 @@ class DS3(ClusterMixin, Selector):
         # The relaxation leaves small shares in many rows; a budget is no count of rows.
         chosen = ranked[peaks[ranked] >= SMALLEST_PEAK_SHARE * peaks.max()][:most]
         centers = chosen if self.n_clusters is None else ranked[: self.n_clusters]
-        owner = assign(Zt, D, centers)
+        # Identical targets go where they are represented most together.
+        owner = assign(sums_of_groups(Zt, groups), sums_of_groups(D, groups), centers)[groups]
         winners, labels = np.unique(owner, return_inverse=True)
         return {
             "exemplar_indices_": chosen,

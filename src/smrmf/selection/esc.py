@@ -21,8 +21,9 @@ from smrmf._validation import (
     check_n_neighbors,
     count_exemplars,
 )
+from smrmf.graph.duplicates import agreeing_labels, distinct_rows
 from smrmf.graph.graphs import neighbor_graph
-from smrmf.graph.labels import graph_labels
+from smrmf.graph.labels import empty_cluster_warnings, graph_labels
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.lasso import find_costliest, solve_rows
@@ -160,10 +161,12 @@ class ESC(ClusterMixin, Selector):
         # Drawn once, so that a callback does not change the result.
         row = random_state.randint(max(len(rows), 1))
         seed = random_state.randint(2**31 - 1)
+        groups = distinct_rows(given.X)
 
         def attributes(fill: int = 0) -> dict[str, Any]:
             found = self._fitted(search, np.random.RandomState(seed), pool)
-            return in_all_rows(found, rows, empty, fill, self.n_clusters, given.X.dtype)
+            whole = in_all_rows(found, rows, empty, fill, self.n_clusters, given.X.dtype)
+            return whole | {"labels_": agreeing_labels(whole["labels_"], groups)}
 
         stopped = False
         while len(search.chosen) < search.wanted and not stopped:
@@ -172,9 +175,11 @@ class ESC(ClusterMixin, Selector):
             if len(search.chosen) < search.wanted and not stopped:
                 row = search.farthest()
         found = attributes(0 if stopped else given.n_exemplars - len(search.chosen))
-        n_found = len(np.unique(found["labels_"]))
+        n_found, n_distinct = len(np.unique(found["labels_"])), int(groups.max()) + 1
         if n_found == self.n_clusters:
             return Fitted(found, [])
+        if n_distinct < self.n_clusters:
+            return Fitted(found, empty_cluster_warnings(found["labels_"], [], self.n_clusters, groups))
         message = (
             f"ESC found {n_found} clusters, fewer than n_clusters={self.n_clusters}: too few points "
             "differ in direction; lower n_clusters."

@@ -1,0 +1,60 @@
+"""Rows of a table that are the same, and labels that do not tell them apart."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf._parallel import row_blocks
+
+
+def distinct_rows(X: Any) -> np.ndarray:
+    """Return the group of identical rows that every row belongs to, numbered by their first rows."""
+    n = X.shape[0]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = np.asarray(X.sum(axis=1)).ravel()
+    # Identical rows have identical sums: all others are alone, and need no closer look.
+    _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
+    suspects = np.flatnonzero(sizes[groups] > 1)
+    known: dict[bytes, int] = {}
+    for i, digest in zip(suspects, _digests(X[suspects]), strict=True):
+        groups[i] = known.setdefault(digest, n + len(known))
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+def _digests(X: Any) -> Iterator[bytes]:
+    """Return 16 bytes for every row, which no other row shares."""
+    if sp.issparse(X):
+        X.sum_duplicates()  # sorts the entries of a row, too
+        X.eliminate_zeros()
+        for start, stop in itertools.pairwise(X.indptr):
+            row = slice(start, stop)
+            yield blake2b(X.indices[row].tobytes() + X.data[row].tobytes(), digest_size=16).digest()
+        return
+    for block in row_blocks(*X.shape):
+        for row in X[block] + 0.0:  # which makes -0 a 0
+            yield blake2b(row, digest_size=16).digest()
+
+
+def sums_of_groups(G: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Return the sum of the rows of every group."""
+    n_groups = int(groups.max()) + 1
+    if n_groups == len(groups):
+        return G
+    members = sp.csr_array((np.ones(len(groups), G.dtype), (groups, np.arange(len(groups)))))
+    return members @ G
+
+
+def agreeing_labels(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Give every group the label that most of its rows have, and number what is left without gaps."""
+    n_groups = int(groups.max()) + 1
+    if n_groups == len(groups):
+        return labels
+    votes = sp.csr_array((np.ones(len(labels)), (groups, labels))).toarray()
+    return np.unique(votes.argmax(axis=1)[groups], return_inverse=True)[1]
