@@ -16,7 +16,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
-from support import assert_finite, assert_same, fitted, results
+from support import assert_finite, assert_same, fitted, quietly, results
 
 SHORTCUTS = {"fit_predict": "labels_", "fit_transform": "embedding_", "fit_select": "exemplar_indices_"}
 
@@ -82,6 +82,17 @@ def test_every_point_is_represented_in_full(case):
     Z = fitted(case).representation_
     np.testing.assert_allclose(Z.sum(axis=0), 1, rtol=1e-6)
     assert Z.min() >= 0
+
+
+@each("representation_", "bandwidth")
+@pytest.mark.parametrize("unit", [1e-4, 1e-2, 1.0, 1e2])
+def test_every_point_is_represented_in_full_with_any_bandwidth(case, unit):
+    model = case.make(bandwidth="squared-distance")
+    quietly(
+        model.fit, case.usual() * unit
+    )  # where the kernel is too narrow the graph is empty, and said to be
+    np.testing.assert_allclose(model.representation_.sum(axis=0), 1, rtol=1e-6)
+    assert model.representation_.min() >= 0
 
 
 @each("objective_history_")

@@ -11,7 +11,7 @@ from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
 from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule
-from smrmf.graph.graphs import heat_graph, rows_to_one, symmetrize
+from smrmf.graph.graphs import heat_graph, heat_representation, symmetrize
 
 
 class RMNMF(ManifoldFactorization):
@@ -136,9 +136,9 @@ class RMNMF(ManifoldFactorization):
     def _slots(self, problem: Problem, start: Start) -> Slots:
         # One bandwidth per row makes the weights asymmetric: the Laplacian gets (W + W')/2 (paper note 33).
         # The rows, divided by their sums, are how each point is represented by its neighbours.
-        heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, self.bandwidth)
+        near = problem.neighbors, problem.sizes.n_neighbors, self.bandwidth
         return Slots(
-            FixedAffinity(symmetrize(heat), rows_to_one(heat)),
+            FixedAffinity(symmetrize(heat_graph(*near)), heat_representation(*near)),
             FixedPoints(),
             RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
         )

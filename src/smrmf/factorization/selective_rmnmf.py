@@ -13,7 +13,7 @@ from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, GivenExemplars, Slots
 from smrmf.factorization._start import Start
-from smrmf.graph.graphs import heat_graph, symmetrize
+from smrmf.graph.graphs import heat_graph, rows_to_one, symmetrize
 from smrmf.selection.ipm import IPM
 
 
@@ -181,8 +181,7 @@ def fit_selector(selector: Any, problem: Problem) -> Any:
 
 def represented_by(neighborhoods: sp.csr_array) -> sp.csr_array:
     """Return Zt: every point spread over the selected points in whose neighbourhoods it lies."""
-    Zt = neighborhoods.T.tocsr()
-    total = np.asarray(Zt.sum(axis=1)).ravel()
+    Zt = rows_to_one(neighborhoods.T.tocsr())
     # Columns of Z must sum to one also for points in no selected neighbourhood.
-    alone = np.asarray(total == 0, Zt.dtype)
-    return (Zt / np.where(total > 0, total, 1)[:, None] + sp.diags_array(alone)).tocsr()
+    alone = np.asarray(Zt.sum(axis=1) == 0, Zt.dtype).ravel()
+    return (Zt + sp.diags_array(alone)).tocsr()

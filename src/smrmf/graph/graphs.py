@@ -45,6 +45,17 @@ def heat_graph(neighbors: Neighbors, n_neighbors: int, bandwidth: str) -> sp.csr
     return neighbor_graph(indices, adaptive_gaussian(squared, width))
 
 
+def heat_representation(neighbors: Neighbors, n_neighbors: int, bandwidth: str) -> sp.csr_array:
+    """Return the heat weights of every point's nearest neighbours as shares, which sum to one."""
+    squared = neighbors.squared[:, :n_neighbors]
+    width = neighbor_bandwidth(squared[:, -1], bandwidth)
+    # Relative to the nearest one, a factor that the sum takes out: also where the kernel is so narrow that
+    # all weights vanish, and the graph with them, each point has its shares.
+    weights = adaptive_gaussian(squared - squared[:, :1], width)
+    weights /= weights.sum(axis=1, keepdims=True)
+    return neighbor_graph(np.ascontiguousarray(neighbors.indices[:, :n_neighbors]), weights)
+
+
 def either_neighbor_graph(neighbors: Neighbors) -> sp.csr_array:
     """Return the graph that links two points, with weight 1, if either is among the nearest of the other."""
     W = neighbor_graph(neighbors.indices, np.ones(neighbors.indices.shape, neighbors.squared.dtype))
@@ -72,10 +83,16 @@ def given_graph(graph: Any, n_samples: int, dtype: np.dtype) -> sp.csr_array:
 
 
 def rows_to_one(W: sp.csr_array) -> sp.csr_array:
-    """Return the graph with every row divided by its sum."""
-    # A row without weights stays zero instead of NaN.
-    total = np.maximum(W.sum(axis=1), np.finfo(W.dtype).tiny)
-    return (W / total[:, None]).tocsr()
+    """Return the graph with every row divided by its sum; a row without weights stays as it is."""
+    # By the largest weight first: the sum of weights next to nothing has lost its digits.
+    return divide_rows(shares := divide_rows(W, W.max(axis=1).toarray()), shares.sum(axis=1))
+
+
+def divide_rows(W: sp.csr_array, sizes: np.ndarray) -> sp.csr_array:
+    """Return the graph with every row divided by a number, or left as it is where that is zero."""
+    # Not W / sizes: SciPy multiplies by the reciprocal, which is infinite for a size next to nothing.
+    divisors = np.repeat(np.where(sizes > 0, sizes, 1).ravel(), np.diff(W.indptr))
+    return sp.csr_array((W.data / divisors.astype(W.dtype, copy=False), W.indices, W.indptr), shape=W.shape)
 
 
 def symmetrize(W: sp.csr_array) -> sp.csr_array:
