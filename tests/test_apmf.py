@@ -664,15 +664,14 @@ ODD = {
 
 
 @MAY_BE_EMPTY
-@pytest.mark.filterwarnings(
-    "ignore:APMF did not converge"
-)  # points that are all alike have nothing to settle
+@pytest.mark.filterwarnings("ignore:APMF did not converge")  # points all alike have nothing to settle
+@pytest.mark.filterwarnings("ignore:Only . of 3 clusters were found, as X has only")
 @DTYPES
 @pytest.mark.parametrize("name", ODD)
 def test_odd_data_work(name, dtype):
     data = ODD[name].astype(dtype)
     model = APMF(3, random_state=0).fit(data)
-    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(3))
+    np.testing.assert_array_equal(np.unique(model.labels_), np.arange(min(3, len(np.unique(data, axis=0)))))
     for attribute in ("embedding_", "components_", "objective_history_", "exemplar_scores_", "projection_"):
         assert np.isfinite(getattr(model, attribute)).all(), attribute
     assert model.objective_history_.min() >= 0  # a sum of lengths and squares

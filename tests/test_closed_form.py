@@ -166,5 +166,18 @@ def test_frozen_blocks_stay_as_they_are(kind):
     assert np.abs(free - long).max() > 1e-6
 
 
+def test_a_copy_of_z_that_repeats_does_not_freeze_it():
+    # With one exemplar and a small penalty, Z is the identity and C the same to the last bit for a long time,
+    # while the multiplier grows until Z gives way.
+    X = np.random.default_rng(0).random((30, 3))
+    model = SMRMF(3, random_state=0, dissimilarity="euclidean", exemplars=1, manifold_weight=0)
+    model.set_params(selection_weight=1.0, penalty=1e-3, penalty_growth=1, tol=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        early, late = (model.set_params(max_iter=rounds).fit(X).representation_ for rounds in (10, 400))
+    np.testing.assert_array_equal(early, np.eye(30))
+    assert np.trace(late) < 20
+
+
 def as_array(Z):
     return Z.toarray() if sp.issparse(Z) else Z

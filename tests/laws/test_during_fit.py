@@ -185,3 +185,11 @@ def test_a_tolerance_of_zero_does_all_iterations_in_silence(case):
     model = case.make(max_iter=3, tol=0)
     assert not said_by(model.fit, case.usual())
     assert model.n_iter_ == 3
+
+
+@each("max_iter", "objective_history_")
+def test_a_tolerance_of_zero_does_not_stop_at_equal_objectives(case):
+    # On data of zeros the objective soon repeats to the last bit.
+    model = case.make(max_iter=60, tol=0)
+    quietly(model.fit, np.zeros((20, 3)))
+    assert model.n_iter_ == 60

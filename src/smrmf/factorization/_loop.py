@@ -313,5 +313,6 @@ def _status(history: list[float], tol: float, split: float, gap: float, size: fl
         return Status.OBJECTIVE
     change = abs(history[-1] - history[-2])
     # By the absolute value: D_K is negative, and so may be the objective (paper note 10).
-    settled = change <= tol * max(abs(history[-2]), np.finfo(float).tiny)
+    # A tolerance of 0 never stops, also where two objectives are equal to the last bit.
+    settled = tol > 0 and change <= tol * max(abs(history[-2]), np.finfo(float).tiny)
     return Status.CONVERGED if settled else Status.OBJECTIVE

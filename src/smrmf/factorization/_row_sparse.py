@@ -50,9 +50,9 @@ class RowSparseState:
 class RowSparseAffinity(AbstractAffinity[RowSparseState]):
     """Z on the simplex and C in a ball, tied by a multiplier: SMRMF and its ablations.
 
-    Z and C are not updated any more once no entry of C changes by more than ``freeze_tol`` (paper note 18).
-    With ``single_start`` the first C has one exemplar for all points, so that the first Z reaches the first
-    graph only (paper note 12).
+    Z and C are not updated any more once no entry of C changes by more than ``freeze_tol``, if that is above
+    zero (paper note 18). With ``single_start`` the first C has one exemplar for all points, so that the first
+    Z reaches the first graph only (paper note 12).
     """
 
     dissimilarity: AbstractDissimilarity
@@ -91,8 +91,8 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
         shrinkage = self.constraint.shrinkage(WeightedSum(Z, multiplier, 1 / mu), 1.0, state.shrinkage, pool)
         measured = pool.over_rows(c_rows, (Z, state.C, multiplier), shrinkage, mu)
         change = max(moved for moved, _ in measured)
-        # With the default of 0 this holds when C repeats to the last bit (paper note 18).
-        state = replace(state, shrinkage=shrinkage, settled=change <= self.freeze_tol)
+        # A C that repeats to the last bit settles nothing: multiplier and penalty still move (paper note 18).
+        state = replace(state, shrinkage=shrinkage, settled=self.freeze_tol > 0 and change <= self.freeze_tol)
         return state, self._graph_term(state)
 
     def representation(self, state: RowSparseState) -> np.ndarray:

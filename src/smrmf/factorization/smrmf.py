@@ -103,7 +103,7 @@ class SMRMF(ManifoldFactorization):
         Threads; the result does not depend on it.
     freeze_tol : float, default=0
         Z and C stay as they are for the rest of the fit once no entry of C changes by more; the paper
-        uses 1e-5 from 2000 points on. With 0 this happens when C does not change at all.
+        uses 1e-5 from 2000 points on. 0 updates them in every iteration.
     exemplar_start : {"selected", "single"}, default="selected"
         First row-sparse copy C of Z in the loop: the exemplars selected for the first Z, or one
         exemplar for all points, as in the paper.

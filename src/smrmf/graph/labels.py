@@ -170,7 +170,8 @@ def empty_cluster_warnings(
     """Return the warnings that clusters came out empty, if any did; identical points are of one group."""
     found, n_distinct = int(labels.max()) + 1, int(groups.max()) + 1
     if n_distinct < n_clusters:
-        what = f"Only {found} of {n_clusters} clusters were found, as X has only {n_distinct} distinct rows"
+        rows = "1 distinct row" if n_distinct == 1 else f"{n_distinct} distinct rows"
+        what = f"Only {found} of {n_clusters} clusters were found, as X has only {rows}"
         return [(f"{what}: lower n_clusters.", ConvergenceWarning)]
     if moved:
         what = f"{len(moved)} of {n_clusters} clusters came out empty and were given one point each "
