@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from oracle.selection import plain_ipm
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 
-from smrmf import _validation
+from smrmf import _arrays
 from smrmf._parallel import SERIAL_LIBRARIES
 from smrmf.selection.ipm import IPM, longest_direction
 
@@ -299,6 +299,6 @@ def test_more_steps_than_one_run_has_still_settle(monkeypatch):
 
 
 def test_what_would_not_fit_in_memory_is_refused(monkeypatch):
-    monkeypatch.setattr(_validation, "available_bytes", lambda: 5 * 8 * 12 * 12 - 1)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 5 * 8 * 12 * 12 - 1)
     with pytest.raises(MemoryError, match=r"5 arrays of 12 x 12.*TruncatedSVD"):
         IPM().fit(data_of("tall"))

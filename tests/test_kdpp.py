@@ -13,7 +13,7 @@ from scipy.stats import chi2
 from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.metrics.pairwise import cosine_similarity, euclidean_distances, linear_kernel, rbf_kernel
 
-from smrmf import _parallel, _validation
+from smrmf import _arrays, _parallel, _validation
 from smrmf._parallel import SERIAL, SERIAL_LIBRARIES
 from smrmf.kernels.principal_axes import gram, principal_axes
 from smrmf.kernels.scaling import unit_rows
@@ -379,7 +379,7 @@ def test_rounding_in_a_given_kernel_is_no_fault():
 @pytest.mark.parametrize(("kernel", "side"), [("linear", 4), ("rbf", 7)])
 def test_what_would_not_fit_in_memory_is_refused(kernel, side, monkeypatch):
     needed = 8 * (5 * side * side + 4 * 7 * 2)
-    monkeypatch.setattr(_validation, "available_bytes", lambda: needed - 1)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: needed - 1)
     refused(KDPP(2, kernel=kernel), TALL, MemoryError, f"5 arrays of {side} x {side}", "fewer exemplars")
 
 
