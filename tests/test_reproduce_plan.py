@@ -11,22 +11,25 @@ from numpy.testing import assert_array_equal
 from smrmf import datasets
 from smrmf_reproduce.command import Request, check_measurements, requested_runs
 from smrmf_reproduce.report.paper import REAL_SETS
-from smrmf_reproduce.run.methods import build, filled_start, find_estimator
-from smrmf_reproduce.run.plan import MAIN, Plan, PlanError
+from smrmf_reproduce.run.methods import build, changed_start, find_estimator
+from smrmf_reproduce.run.plan import MAIN, Plan, PlanError, Run
 
 PLAN = Plan.read()
 RUNS = PLAN.runs
 METHOD = "[names]\n[readings]\n[methods.A]\n"
 EXPERIMENT = f"{METHOD}estimator = 'A'\n[[experiments]]\nmethods = ['A']\n"
-# The first run of some methods on some data sets.
+# What some runs are, and the keys under which their results have been published.
 KEYS = {
-    ("sonar", "KMeans"): "35f0d3fbbfba58f772f3",
-    ("sonar", "SMRMF"): "084f30f84f0518588f32",
-    ("20-news", "f-SMRMF"): "191b5c77f3b6b3cdee8b",
-    ("10d-moons", "SMRMF"): "7415622d8368517c1657",
-    ("wave", "DPP"): "688a1f75815d7b84cb2f",
-    ("2d-moons", "neighborhoods"): "9def3fabe72180a5d2ef",
-    ("gordon", "APMF"): "f041d1dbdf831e67d0ac",
+    "35f0d3fbbfba58f772f3": ("sonar", "KMeans", "KMeans", {"settings": "default", "n_init": 10}),
+    "688a1f75815d7b84cb2f": (
+        *("wave", "DPP", "SelectiveRMNMF"),
+        {"manifold_weight": 0.001, "fill": 0.1, "penalty": 0.01, "selector": "KDPP", "settings": "paper"},
+    ),
+    "f041d1dbdf831e67d0ac": (
+        *("gordon", "APMF", "APMF"),
+        {"settings": "paper", "manifold_weight": 0.01, "projection_weight": 0.01, "n_components": 0.2},
+    ),
+    "9def3fabe72180a5d2ef": ("2d-moons", "neighborhoods", "neighborhoods", {"settings": "paper"}),
 }
 
 
@@ -55,8 +58,9 @@ def test_keys_are_unique_and_free_of_what_a_run_serves():
 
 def test_keys_are_those_of_the_results_published_so_far():
     """A change of the recipe of keys would orphan every result that anybody has kept."""
-    for (data, method), key in KEYS.items():
-        assert runs_of(data=data, method=method)[0].key == key
+    for key, work in KEYS.items():
+        assert Run(*work, params={}, seed=0).key == key
+    assert KEYS.keys() & {run.key for run in RUNS}
 
 
 @pytest.mark.parametrize(
@@ -102,7 +106,7 @@ def test_work_that_serves_two_experiments_is_done_once():
 def test_readings_vary_what_the_paper_leaves_open_and_count_the_main_one():
     runs = [run for run in runs_of(method="RMNMF", data="sonar") if "readings" in run.experiments]
     choices = {run.experiments["readings"]: (run.settings["penalty"], run.settings["fill"]) for run in runs}
-    assert (MAIN,) in choices
+    assert sum(MAIN in names for names in choices) == 1
     assert len(set(choices.values())) == len(choices) >= 4
 
 
@@ -124,15 +128,12 @@ def test_a_run_records_what_any_of_its_experiments_asks_for():
 
 def test_a_method_takes_from_a_reading_only_the_choices_that_it_has():
     assert all("neighborhoods" not in run.settings for run in runs_of(method="RMNMF", data="sonar"))
-    main = [run for run in runs_of(method="SMRMF", data="sonar") if "comparison" in run.experiments]
-    others = [
-        run
-        for run in runs_of(method="SMRMF", data="sonar")
-        if MAIN not in run.experiments.get("readings", MAIN)
-    ]
-    assert {run.settings["neighborhoods"] for run in main} == {"input"}
-    assert others
-    assert all("neighborhoods" not in run.settings for run in others)  # the estimator's paper_settings
+    read = [run for run in runs_of(method="SMRMF", data="sonar") if "readings" in run.experiments]
+    searched = {run.experiments["readings"]: run.settings.get("neighborhoods") for run in read}
+    # What a reading does not name is as in the estimator's paper_settings.
+    assert searched.pop(("neighbours in the input space",)) == "input"
+    assert len(searched) > 3
+    assert set(searched.values()) == {None}
 
 
 def test_quick_has_the_ends_of_each_grid_on_small_sets():
@@ -223,12 +224,12 @@ def test_exceptions_add_up():
 def test_a_reading_with_a_fill_starts_there():
     X, _ = datasets.make_moons_paper(dim=2)
     run = next(run for run in runs_of(method="RMNMF", data="sonar") if run.settings["fill"] == 0.1)
-    assert_array_equal(build(run, X, 2).init, filled_start(X, 2, 0.1))
+    assert_array_equal(build(run, X, 2).init, changed_start(X, 2, 0.1, 0.0, 0))
 
 
 def test_the_filled_start_differs_from_the_plain_one_only_where_that_is_zero():
     X, _ = datasets.make_moons_paper(dim=10)
-    plain, filled = filled_start(X, 3, 0.0), filled_start(X, 3, 0.1)
+    plain, filled = changed_start(X, 3, 0.0, 0.0, 0), changed_start(X, 3, 0.1, 0.0, 0)
     assert (filled[plain < 1e-10] == 0.1).all()
     assert (filled[plain >= 1e-10] == plain[plain >= 1e-10]).all()
     assert (plain < 1e-10).any()
@@ -238,9 +239,8 @@ def test_what_is_recorded_stands_in_the_plan():
     recorded = {run.method: run.record for run in runs_of(data="sonar")}
     assert recorded["SMRMF-NS"] == {"history", "neighborhoods"}
     assert recorded["RMNMF"] == {"history"}
-    assert {run.record for run in runs_of(data="2d-moons", method="RMNMF")} == {
-        frozenset({"history", "picture"})
-    }
+    moons = [run for run in runs_of(data="2d-moons", method="RMNMF") if MAIN in run.experiments["moons"]]
+    assert {run.record for run in moons} == {frozenset({"history", "picture"})}
     (measured,) = (run for run in runs_of(data="sonar") if run.is_measurement)
     assert measured.record == set()
 

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections.abc import Collection, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -23,6 +23,7 @@ from smrmf_reproduce.run.measure import MEASUREMENTS, SIMULATED, load_points
 from smrmf_reproduce.run.methods import find_estimator
 from smrmf_reproduce.run.plan import Plan, PlanError, Run
 from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
+from smrmf_reproduce.run.repeats import expected_repeats, known_repeats
 from smrmf_reproduce.run.runner import execute
 from smrmf_reproduce.run.session import Session
 from smrmf_reproduce.run.store import DONE, Record, Store, busy_seconds, count_failed
@@ -102,17 +103,18 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     # A set without anything to do is not loaded: its records are all that the page needs of it.
     absent = not_loadable(session.pending(), request.data_home)
     session = session.without(absent)
+    session = session.with_runs(known_repeats(plan, session.runs, session.known))
     for sentence in absent.values():
         console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
-    runs = session.runs
-    n_done = len(runs) - len(session.pending())
-    console.print(f"{len(runs)} runs, {n_done} of them done before.", highlight=False)
+    n_done = len(session.runs) - len(session.pending())
+    console.print(f"{len(session.runs)} runs, {n_done} of them done before.", highlight=False)
     if not page_only:
-        carry_out(session, {info.name: info.n or info.raw_n for info in catalogue}, request, console)
+        n_points = {info.name: info.n or info.raw_n for info in catalogue}
+        session = carry_out(session, plan, n_points, request, console)
     records = session.records()
-    page = write_page(records, paper, plan, runs, absent, request)
+    page = write_page(records, paper, plan, session.runs, absent, request)
     failed = count_failed(records)
-    said = f"{len(records)} of {len(runs)} runs have a record, {failed} failed. The page: {page}"
+    said = f"{len(records)} of {len(session.runs)} runs have a record, {failed} failed. The page: {page}"
     console.print(said, soft_wrap=True, markup=False, highlight=False)
     return failed == 0
 
@@ -151,22 +153,33 @@ def check_measurements(runs: Sequence[Run]) -> None:
             ) from error
 
 
-def carry_out(session: Session, n_points: dict[str, int], request: Request, console: Console) -> None:
-    """Do the pending runs of a session, and show how far they are."""
+def carry_out(
+    session: Session, plan: Plan, n_points: dict[str, int], request: Request, console: Console
+) -> Session:
+    """Do the pending runs of a session, then the repeats that follow from them, and show how far they are."""
     pending = session.pending()
     to_do = {run.key for run in pending}
     # Without failed runs: they run again, and what they took says little about a run that succeeds.
     done = [record for key, record in session.known.items() if key not in to_do]
     progress = RunProgress(
-        pending,
+        [*pending, *expected_repeats(plan, session.runs, session.known)],
         len(done),
         Forecast(done, n_points),
         store=session.store,
         jobs=request.jobs,
         console=console,
     )
-    work = execute(pending, session.store, jobs=request.jobs, data_home=request.data_home)
-    with progress, closing(work):  # closed, so that Ctrl-C at any moment ends the workers
+    with progress:
+        _do_pending(session, progress, request)
+        session = session.with_runs(known_repeats(plan, session.runs, session.known))
+        progress.expect(repeats := [run for run in session.pending() if run.key not in to_do])
+        _do_pending(replace(session, runs=repeats), progress, request)
+    return session
+
+
+def _do_pending(session: Session, progress: RunProgress, request: Request) -> None:
+    work = execute(session.pending(), session.store, jobs=request.jobs, data_home=request.data_home)
+    with closing(work):  # closed, so that Ctrl-C at any moment ends the workers
         for record in work:
             session.take(record)
             progress.finished(record)
@@ -215,13 +228,15 @@ def describe(request: Request, console: Console) -> list[tuple[str, str, int, in
 
     The time is that of the results so far, if there are any.
     """
-    runs = requested_runs(Plan.read(request.plan, quick=request.quick), request)
+    plan = Plan.read(request.plan, quick=request.quick)
+    runs: Sequence[Run] = requested_runs(plan, request)
     # A Store makes its folders, and a listing must not leave any behind.
     known: dict[str, Record] = {}
     if (request.output / "runs").is_dir():
         session = Session.open(runs, Store(request.output))
+        session = session.with_runs(known_repeats(plan, runs, session.known))
         tell_damage(session.store, console)
-        known = session.known
+        runs, known = session.runs, session.known
     cells: dict[tuple[str, str], list[Run]] = {}
     for run in runs:
         cells.setdefault((run.data, run.method), []).append(run)

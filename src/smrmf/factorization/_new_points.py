@@ -3,8 +3,8 @@
 Each point is represented by its nearest training points, and takes embedding and label from them. The rule
 is the column problem (5.18) on squared distances, each point with k neighbours, with its weights divided by
 the squared distance. The division makes it interpolate: a training point is represented by itself and its
-duplicates alone, so ``transform`` of distinct training points is the embedding and ``predict`` of them the
-labels, and the answer changes continuously as a point moves away.
+duplicates alone, so ``predict`` of training points is the labels and ``transform`` of distinct ones the
+embedding, and the answer changes continuously as a point moves away.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Factorization(
         Returns
         -------
         labels : array of shape (n_samples,)
-            Indices of clusters; for distinct training points, ``labels_``.
+            Indices of clusters; for training points, ``labels_``.
         """
         weights = self._weights_of(X)
         # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of

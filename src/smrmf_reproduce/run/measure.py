@@ -140,7 +140,7 @@ def _fit(run: Run, data: datasets.Dataset) -> tuple[Record, float]:
     X, y = data
     sizes = _sizes(X, y)
     start = time.perf_counter()
-    # Building is timed too, as a reading may compute its start there (filled_start).
+    # Building is timed too, as a reading may compute its start there (changed_start).
     model = build(run, X, sizes["n_classes"]).fit(X)
     spent = time.perf_counter() - start
     found = sizes | scores(model, y)

@@ -66,9 +66,9 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
     selector = settings.pop("selector", None)
     if selector:
         settings["selector"] = _told(find_estimator(selector)(n_jobs=1), random_state=run.seed)
-    fill = settings.pop("fill", 0.0)
-    if fill:
-        settings["init"] = filled_start(X, n_clusters, fill)
+    fill, perturbation = settings.pop("fill", 0.0), settings.pop("perturbation", 0.0)
+    if fill or perturbation:
+        settings["init"] = changed_start(X, n_clusters, fill, perturbation, run.seed)
     if settings.get("selection") == "none":  # a file of settings has no word for None
         settings["selection"] = None
     # The plan has the last word over paper_settings().
@@ -76,12 +76,17 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
     return _told(model, n_clusters=n_clusters, n_jobs=1, random_state=run.seed)
 
 
-def filled_start(X: Any, n_clusters: int, fill: float) -> np.ndarray:
-    """Return the non-negative SVD as a widespread implementation has it: a constant for small entries."""
+def changed_start(X: Any, n_clusters: int, fill: float, perturbation: float, seed: int) -> np.ndarray:
+    """Return the non-negative SVD with a constant for small entries, and every entry moved a little.
+
+    A widespread implementation fills them. The move is relative, and another for every seed.
+    """
     dense = X.toarray() if hasattr(X, "toarray") else X
     # The same at every point of a grid: nndsvd shares its SVD among them.
     G = nndsvd(dense, n_clusters)
-    return np.where(G < SMALL, fill, G)
+    if fill:
+        G = np.where(G < SMALL, fill, G)
+    return G * (1 + perturbation * np.random.RandomState(seed).standard_normal(G.shape))
 
 
 def _told(model: Any, **values: int) -> Any:

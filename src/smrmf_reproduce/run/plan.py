@@ -77,7 +77,11 @@ class Run:
 
 @dataclass(frozen=True)
 class Method:
-    """How a method is set up on a data set; ``readings`` are its choices that the paper leaves open."""
+    """How a method is set up on a data set.
+
+    ``readings`` are its choices that the paper leaves open; ``repeats`` is how often its best point is run
+    again from another start.
+    """
 
     estimator: str
     role: str = "added"
@@ -89,6 +93,7 @@ class Method:
     grid: Mapping[str, list[Any]] = field(default_factory=dict)
     untuned: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 1
+    repeats: int = 0
 
     def base(self) -> dict[str, Any]:
         """Return the settings that all runs of the method have."""
@@ -187,7 +192,8 @@ class Plan:
         if self.quick:
             limits = self.content["quick"]
             ends = {k: _ends(values, limits["grid_points"]) for k, values in method.grid.items()}
-            method = replace(method, grid=ends, seeds=min(method.seeds, limits["seeds"]))
+            seeds, repeats = min(method.seeds, limits["seeds"]), min(method.repeats, limits.get("repeats", 0))
+            method = replace(method, grid=ends, seeds=seeds, repeats=repeats)
         return method
 
     def select(self, methods: Iterable[str] = (), data: Iterable[str] = ()) -> list[Run]:
@@ -228,12 +234,14 @@ class Plan:
         is_measurement, arguments = method.role == MEASUREMENT, self._arguments(name, data)
         # Without an open choice all readings are the same run, and it belongs to the published one.
         readings = experiment.get("readings", [MAIN]) if method.readings else [MAIN]
+        if self.quick:
+            readings = readings[: self.content["quick"].get("readings")]
         for reading, point in itertools.product(readings, _points(experiment, method)):
             # The grid wins over a reading, and a reading over what is fixed.
             settings = method.base() | self._choices(reading, method) | point
             serves = {experiment["name"]: (reading,)}
             work = (data, name, method.estimator, settings, point)
-            for seed in range(method.seeds):
+            for seed in range(min(method.seeds, experiment.get("seeds", method.seeds))):
                 yield Run(*work, seed, serves, record, is_measurement, arguments)
 
     def _arguments(self, measurement: str, data: str) -> dict[str, str]:

@@ -96,6 +96,13 @@ class RunProgress:
         else:
             self._thread.join()
 
+    def expect(self, pending: Sequence[Run]) -> None:
+        """Take in what is to be done now, in place of what was expected before."""
+        self._total += len(pending) - len(self._left)
+        self._left = {run.key: run for run in pending}
+        if self._console.is_terminal:
+            self._bar.update(self._task, total=self._total, completed=self._total - len(pending))
+
     def finished(self, record: Record) -> None:
         """Count a run that has just finished, and learn from it."""
         self._forecast.learn(record)

@@ -23,6 +23,12 @@ class Session:
         found = ((run.key, store.read(run.key)) for run in runs)
         return cls(runs, store, {key: record for key, record in found if record is not None})
 
+    def with_runs(self, runs: Sequence[Run]) -> Session:
+        """Return the same with more runs, and the records that these have."""
+        there = {run.key for run in self.runs}
+        more = Session.open([run for run in runs if run.key not in there], self.store)
+        return Session([*self.runs, *more.runs], self.store, self.known | more.known)
+
     def without(self, sets: Collection[str]) -> Session:
         """Return the same without some data sets, their runs and their records."""
         runs = [run for run in self.runs if run.data not in sets]
