@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import joblib
 import numpy as np
@@ -130,6 +131,32 @@ class _SerialLibraries:
 
 
 SERIAL_LIBRARIES = _SerialLibraries()
+
+
+class _WarningFilters:
+    """Change the filters of warnings for a while, one thread after the other.
+
+    They belong to the whole process: of two threads that change them at the same time, the second to leave
+    would bring back the changes of the first, for good.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        if hasattr(os, "register_at_fork"):
+            os.register_at_fork(after_in_child=self._begin_child)
+
+    @contextmanager
+    def changed(self, action: Literal["ignore", "always"]) -> Iterator[list[warnings.WarningMessage]]:
+        """Ignore or record all warnings inside."""
+        with self._lock, warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter(action)
+            yield caught
+
+    def _begin_child(self) -> None:
+        self._lock = threading.RLock()
+
+
+WARNING_FILTERS = _WarningFilters()
 
 
 @contextmanager

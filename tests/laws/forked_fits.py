@@ -19,15 +19,13 @@ sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1] / "docs")]
 from estimators import CASES  # noqa: E402
 from support import assert_same, fitted  # noqa: E402
 
-SECONDS = float(sys.argv[1])
-
 
 def keep_fitting(case, stop):
     while not stop.is_set():
         case.make().fit(case.usual())
 
 
-def ends_well(case):
+def ends_well(case, seconds):
     """Fit in a forked process; tell whether it ended with the usual result, and in time."""
     child = os.fork()
     if child == 0:
@@ -36,7 +34,7 @@ def ends_well(case):
         except BaseException:
             os._exit(1)
         os._exit(0)
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
@@ -58,7 +56,7 @@ if __name__ == "__main__":
     try:
         for case in CASES:
             time.sleep(0.01)
-            if ends_well(case):
+            if ends_well(case, float(sys.argv[1])):
                 print(case, flush=True)
     finally:
         stop.set()

@@ -6,6 +6,7 @@ import multiprocessing
 import os
 import subprocess
 import sys
+import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 from estimators import CASES
 from loky import get_reusable_executor
-from support import quietly, results
+from support import fitted, results
 
 PROGRAM = Path(__file__).with_name("forked_fits.py")
 
@@ -21,19 +22,15 @@ PROGRAM = Path(__file__).with_name("forked_fits.py")
 def fit_by_name(name):
     """Fit the usual data of a case, on two threads where it has so many."""
     case = next(case for case in CASES if case.name == name)
-    return results(fitted_quietly(case, n_jobs=2))
-
-
-def fitted_quietly(case, **settings):
-    model = case.make(**settings)
-    quietly(model.fit, case.usual())
-    return model
+    return results(case.make(n_jobs=2).fit(case.usual()))
 
 
 # One test for all cases: the workers, and the program, take some seconds to begin.
 
 
+@pytest.mark.filterwarnings("ignore:The graph is empty")
 def test_fits_at_once_have_the_result_of_one_alone():
+    filters = list(warnings.filters)
     names = [case.name for case in CASES]
     spawning = multiprocessing.get_context("spawn")
     workers = {
@@ -45,10 +42,11 @@ def test_fits_at_once_have_the_result_of_one_alone():
         found = {kind: pool.map(fit_by_name, names) for kind, pool in workers.items()}
         for kind, outcomes in found.items():
             for case, outcome in zip(CASES, outcomes, strict=True):
-                same_results(outcome, results(fitted_quietly(case)), f"{case} in {kind}")
+                same_results(outcome, results(fitted(case)), f"{case} in {kind}")
     finally:
         for pool in workers.values():
             pool.shutdown()
+    assert warnings.filters == filters  # which all threads share
 
 
 def same_results(found, alone, where):

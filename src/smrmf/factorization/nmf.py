@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -10,7 +9,7 @@ from sklearn.utils import Tags, check_random_state
 
 from smrmf._arrays import check_nonnegative, divide_keeping_dtype, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, Warnings
-from smrmf._parallel import Pool
+from smrmf._parallel import WARNING_FILTERS, Pool
 from smrmf._validation import DEFAULT_NEIGHBORS, NONE, Constraints, OneOf, ParameterError, check_n_clusters
 from smrmf.factorization._alternating import unit_components
 from smrmf.factorization._new_points import Factorization
@@ -134,8 +133,7 @@ class NMFClustering(Factorization):
             tol=self.tol,
             random_state=random_state,
         )
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with WARNING_FILTERS.changed("always") as caught:
             G = model.fit_transform(divide_keeping_dtype(data, scale))
         # A column of G may grow as its row of F shrinks: unit rows of F fix how they share the size of X.
         F, G = unit_components(model.components_, G)

@@ -6,7 +6,6 @@ clusters by its largest columns or by k-means.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from smrmf._parallel import Pool
+from smrmf._parallel import WARNING_FILTERS, Pool
 from smrmf.graph.duplicates import agreeing_labels, sums_of_groups
 from smrmf.graph.neighbors import find_neighbors
 
@@ -38,9 +37,8 @@ def kmeans_labels(
     from sklearn.cluster import KMeans  # slow to import, and needed by fit only
 
     model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
-    with warnings.catch_warnings():
-        # Fewer distinct points than clusters: the estimator repairs the labels and says so.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    # Of fewer distinct points than clusters: the estimator repairs the labels and says so itself.
+    with WARNING_FILTERS.changed("ignore"):
         return relabel_by_size(model.fit_predict(X), n_clusters)
 
 
