@@ -12,10 +12,11 @@ import pytest
 from synthetic_runs import PAPER, PLAN, cell, record, results, table
 
 from smrmf_reproduce.report.failures import failed_runs, missing_cells
-from smrmf_reproduce.report.outline import closeness
 from smrmf_reproduce.report.page import cell_classes
 from smrmf_reproduce.report.paper import REAL_SETS
-from smrmf_reproduce.report.results import Results, best_over_grid
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score import best_over_grid
+from smrmf_reproduce.report.summary import closeness
 from smrmf_reproduce.report.table import (
     HIGHER,
     LOWER,

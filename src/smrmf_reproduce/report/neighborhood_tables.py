@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Results, Score
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score import Score
 from smrmf_reproduce.report.table import LOWER, NEITHER, Cell, Table, TableRow, data_row
 from smrmf_reproduce.run.store import DONE
 

@@ -1,55 +1,14 @@
-"""The figures of a table from single runs: best over a grid, mean over seeds, and what failed."""
+"""The runs of all experiments, found by experiment, reading, data set and method."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
-from typing import Any
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
-from smrmf_reproduce.report.table import count
+from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std
 from smrmf_reproduce.run.plan import MAIN, Run
-from smrmf_reproduce.run.store import DONE, Record, count_failed
-
-
-@dataclass(frozen=True)
-class Score:
-    """One figure, the runs behind it, and how many runs of its cell are unusable.
-
-    ``runs`` are the finished runs behind ``value``. The counts are over the whole cell, every grid point: its
-    planned runs, those that failed, those still to do. While there are any to do there is no value: the
-    best of a part of a grid is not the best of the grid.
-    """
-
-    value: float | None = None
-    std: float | None = None
-    runs: tuple[Record, ...] = ()
-    n_runs: int = 0
-    n_failed: int = 0
-    n_to_do: int = 0
-
-    @property
-    def note(self) -> str:
-        """Say in words what is missing from this figure; empty when nothing is."""
-        if self.n_to_do == self.n_runs:
-            return "missing"
-        counts = ((self.n_failed, "failed"), (self.n_to_do, "to do"))
-        return ", ".join(
-            f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number
-        )
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """The grid point behind ``value``."""
-        return dict(self.runs[0]["params"]) if self.runs else {}
-
-    @property
-    def run(self) -> Record | None:
-        """The run that stands for the grid point where one is needed: that of the lowest seed."""
-        return self.runs[0] if self.runs else None
+from smrmf_reproduce.run.store import Record, count_failed
 
 
 def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
@@ -133,7 +92,7 @@ class Results:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
         runs = self.runs(experiment, data, method)
         done = tuple(finished(runs, measure))
-        score = Score(*_mean_std(done, measure), done, len(runs), count_failed(runs))
+        score = Score(*mean_std(done, measure), done, len(runs), count_failed(runs))
         return self._complete(score, experiment, MAIN, data, method)
 
     def _complete(self, score: Score, *cell: str) -> Score:
@@ -143,45 +102,6 @@ class Results:
         if to_do <= 0:
             return score
         return Score(n_runs=score.n_runs + to_do, n_failed=score.n_failed, n_to_do=to_do)
-
-
-def best_over_grid(runs: list[Record], measure: str) -> Score:
-    """Return the grid point with the highest mean over its seeds.
-
-    Only the points with the most finished seeds compete: a point that lost seeds to failures or to an
-    interruption could otherwise win by the luck of the few that are left. Ties go to the first point in
-    the order of its written parameters, so the answer does not depend on the order of the runs.
-    """
-    points: dict[str, list[Record]] = defaultdict(list)
-    for run in finished(runs, measure):
-        points[point_key(run)].append(run)
-    if not points:
-        return Score(n_runs=len(runs), n_failed=count_failed(runs))
-    seeds = max(len(group) for group in points.values())
-    full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
-    # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
-    # exactly, so ties do not depend on the order of the seeds, and max keeps the first of equals.
-    best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
-    chosen = tuple(full[best])
-    return Score(*_mean_std(chosen, measure), chosen, len(runs), count_failed(runs))
-
-
-def finished(runs: Iterable[Record], measure: str) -> list[Record]:
-    """Return the runs that ended well and carry this measure."""
-    return [run for run in runs if run["status"] == DONE and run.get(measure) is not None]
-
-
-def point_key(run: Record) -> str:
-    """Return a run's parameters as one stable string."""
-    return json.dumps(run["params"], sort_keys=True, default=str)
-
-
-def _mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, float | None]:
-    values = [float(run[measure]) for run in runs]
-    if not values:
-        return None, None
-    # n - 1 in the divisor; a single run has no spread rather than a spread of zero.
-    return fmean(values), stdev(values) if len(values) > 1 else None
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

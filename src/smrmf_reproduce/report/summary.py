@@ -1,0 +1,84 @@
+"""The first lines of the page, in plain words: what ran, how close, which targets and claims."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.table import NEAR, Table, Tables, count, exceeds, mean_cell
+from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
+from smrmf_reproduce.run.store import count_failed
+
+
+def summarize(
+    results: Results,
+    tables: Tables,
+    targets: Sequence[Claim],
+    claims: Sequence[Claim],
+) -> tuple[str, ...]:
+    """Return a few lines in plain words: what ran, how close, which targets, which claims."""
+    n_failed = count_failed(results.records)
+    sets = sorted({run["data"] for run in results.records})
+    methods = results.methods("comparison")
+    n_runs = len(results.records)
+    ran = (
+        f"{count(n_runs, 'run')} on {count(len(sets), 'data set')}, {count(len(methods), 'method')} in the "
+        f"comparison; {n_failed or 'none'} failed."
+    )
+    if results.n_to_do:
+        ran += f" Not complete: {results.n_to_do} planned runs have no result yet."
+    return (
+        ran,
+        closeness(tables["acc"], "ACC", results.paper.ours),
+        closeness(tables["nmi"], "NMI", results.paper.ours),
+        *([_targets_line(targets)] if targets else []),
+        *([_claims_line(claims)] if claims else []),
+    )
+
+
+def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
+    """Return how many cells lie within 0.03 of the paper, above and below, and means of its own methods."""
+    gaps = [
+        cell.difference
+        for row in table.rows
+        if row.kind == "data"
+        for cell in row.cells
+        if cell.difference is not None
+    ]
+    if not gaps:
+        return f"{label}: no cell to compare with the paper yet."
+    above = sum(exceeds(gap, NEAR) for gap in gaps)
+    below = sum(exceeds(-gap, NEAR) for gap in gaps)
+    higher = sum(gap >= 0 for gap in gaps)
+    line = (
+        f"{label}: {count(len(gaps), 'cell')} that both have, {len(gaps) - above - below} within {NEAR} of "
+        f"the paper, {above} higher than that, {below} lower; {higher} at or above the paper's value."
+    )
+    # Recomputed over the sets in both: the printed averages are over other sets (paper note 59).
+    means = {method: mean_cell(list(table.column(method).values())) for method in ours}
+    texts = [
+        f"{method} {cell.ours:.3f} (paper {cell.paper:.3f}, {cell.note})"
+        for method, cell in means.items()
+        if cell.ours is not None
+    ]
+    return f"{line} Mean over the sets in both: {'; '.join(texts)}." if texts else line
+
+
+def _targets_line(targets: Sequence[Claim]) -> str:
+    met = [target for target in targets if target.verdict == MET]
+    untested = [target for target in targets if target.verdict == UNTESTED]
+    # Not tested is not missed: an incomplete evaluation says nothing on a target.
+    missed = [target for target in targets if target not in met and target not in untested]
+    line = f"Targets of this reproduction: {len(met)} of {len(targets)} met"
+    line += f", {len(missed)} not met" if missed else ""
+    line += f", {len(untested)} not tested" if untested else ""
+    names = "; ".join(target.statement.rstrip(".") for target in missed)
+    return f"{line}. Not met: {names}." if missed else f"{line}."
+
+
+def _claims_line(claims: Sequence[Claim]) -> str:
+    tally = Counter(claim.verdict for claim in claims)
+    words = dict(zip(VERDICTS, ("hold", "hold in part", "do not hold", "not tested"), strict=True))
+    counts = ", ".join(f"{tally[verdict]} {words[verdict]}" for verdict in VERDICTS)
+    return f"The paper's {len(claims)} claims, judged on our runs by fixed rules: {counts}."
