@@ -128,6 +128,31 @@ def test_a_coloured_cell_says_in_words_and_by_a_sign_what_its_colour_says(full_r
     }
 
 
+def table_of(folder, name):
+    """The part of the page with one table, and the lines of its file."""
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    lines = (folder / "tables" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    return text.split(f'id="table-{name}"')[1].split("</table>")[0], list(csv.DictReader(lines))
+
+
+def test_a_cell_shows_the_mean_of_repeats_and_below_it_the_best_draw(full_report):
+    for name in ("acc", "nmi"):
+        shown, lines = table_of(full_report, name)
+        below = re.findall(
+            r'<span class="ours[^"]*">(0\.\d+)</span><span class="std"> ±0\.\d\d</span>'
+            r'<span class="line">best (0\.\d+)</span>',
+            shown,
+        )
+        # Averages have no spread; the others do.
+        repeated = [line for line in lines if line["best_over_grid"] and line["kind"] != "average"]
+        values = np.array([(line["ours"], line["best_over_grid"]) for line in repeated], dtype=float)
+        assert len(below) == len(values) > 80
+        # The page has three digits, and the order of its columns is another.
+        assert np.sort(np.array(below, dtype=float), axis=0) == pytest.approx(
+            np.sort(values, axis=0), abs=6e-4
+        )
+
+
 def test_tables_and_figures_scroll_in_boxes_of_their_own(full_report):
     """A phone is narrower than a table of fourteen methods: the box moves, not the page."""
     text = (full_report / "index.html").read_text(encoding="utf-8")

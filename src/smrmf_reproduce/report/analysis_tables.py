@@ -47,8 +47,8 @@ def _tabulate_sensitivity(results: Results, experiment: str, name: str, heading:
     columns = tuple("k = ⌊√n⌋" if value == "sqrt" else heading.format(value) for value in values)
     note = (
         f"{results.paper.main}'s accuracy at λ = β = {', '.join(map(str, weights))}, everything else as in "
-        "the comparison. The paper shows these as curves that are not in its available text, so there is no "
-        "number to compare with."
+        "the comparison, one run each. The paper shows these as curves that are not in its available text, "
+        "so there is no number to compare with."
     )
     return Table(experiment.replace("-", "_"), title, note, columns, tuple(rows), colored=False, best=True)
 

@@ -15,6 +15,10 @@ from smrmf_reproduce.report.verdicts import Claim
 # or a line when it comes first.
 SIGNS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 FIRST = re.compile(r"^(\d+(?=[.)]( |$))|(?=[-+#]))")
+KEY = (
+    "In a table: ours ± over seeds or repeats, best single run over the grid / paper. Bold: our best of the "
+    "row."
+)
 
 
 def escape(text: str) -> str:
@@ -50,7 +54,7 @@ def to_readme(report: Report) -> str:
         *(f"> {escape(note)}\n" for note in provenance.notes),
         f"{escape(' · '.join(provenance.facts()))}\n",
         "## How to read this page\n",
-        _bullets((*PROTOCOL, "In a table: ours ± over seeds / paper. Bold: our best of the row.")),
+        _bullets((*PROTOCOL, KEY)),
         *(["Exceptions:\n", _bullets(provenance.exceptions)] if provenance.exceptions else []),
         *(["## Targets\n", _claims(report.targets)] if report.targets else []),
         *(["## The paper's claims\n", _claims(report.claims)] if report.claims else []),

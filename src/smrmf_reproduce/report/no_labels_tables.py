@@ -27,9 +27,10 @@ def no_labels_table(results: Results) -> Table:
     note = (
         "No labels anywhere but in the scores: each method at one setting, fixed for all data sets; the "
         f"library's defaults; three standard methods. Means over {count(len(sets), 'set')} that every method "
-        f"here finished ({_named(sets)}). The third column repeats what the search with labels adds."
+        f"here finished ({_named(sets)}). The third column, from the table of ACC, shows what the search "
+        "with labels adds."
     )
-    columns = ("mean ACC", "mean NMI", "mean ACC, best over the grid", "seconds a run")
+    columns = ("mean ACC", "mean NMI", "mean ACC, best grid point", "seconds a run")
     return Table(
         "no_labels", "Means over the data sets", note, columns, tuple(rows), corner="method", colored=False
     )

@@ -78,10 +78,15 @@ OUTLINE: tuple[tuple[str, str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 PROTOCOL = (
-    "Best over the grid, chosen with the labels (the paper's protocol). Every method runs at every point of "
-    "its grid, the paper's but for the exceptions listed below, a random method with several seeds, "
+    "The best point of a grid, chosen with the labels (the paper's protocol). Every method runs at every "
+    "point of its grid, the paper's but for the exceptions listed below, a random method with several seeds, "
     "averaged at each point; the best point is reported. Nobody can choose like this without labels: see "
     "'Without labels' for what remains.",
+    "A method of the loop draws no random numbers, but the loop amplifies rounding: another processor gives "
+    "another figure. So its best point is repeated from starts that differ by far less than any data are "
+    "known to, and the figure is the mean of these repeats. The run that won is not among them: it was "
+    "chosen for being the highest. It stands beside the mean as 'best', which is what the paper's protocol "
+    "reports. A figure without ± is a single run.",
     "ACC and NMI each take their own best point. ACC matches clusters to classes one to one; NMI is divided "
     "by the larger of the two entropies (max), which is what the paper's printed moons figures fit.",
     "Labels of a factorisation are read by argmax: a point belongs to the column with its largest entry. "

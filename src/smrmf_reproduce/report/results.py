@@ -6,9 +6,12 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
-from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std
+from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std, point_key
 from smrmf_reproduce.run.plan import MAIN, Run
 from smrmf_reproduce.run.store import Record, count_failed
+
+# The experiments of the plan that the report treats in a way of their own.
+COMPARISON, READINGS, REPEATS = "comparison", "readings", "repeats"
 
 
 def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
@@ -38,20 +41,25 @@ class Results:
             # A run that serves several experiments stands in a cell of each.
             for experiment, reading in _instances(record["experiments"]):
                 self._cells[experiment, reading, record["data"], record["method"]].append(record)
-        planned = list(planned)
+        self.planned = list(planned)
         # Not below zero: without a plan nothing is missing.
-        self.n_to_do = max(0, len(planned) - len(self.records))
+        self.n_to_do = max(0, len(self.planned) - len(self.records))
         self._planned = Counter(
             (experiment, reading, run.data, run.method)
-            for run in planned
+            for run in self.planned
             for experiment, reading in _instances(run.experiments)
         )
-        self._absent = set(absent)
+        self.absent = set(absent)
+        self.repeated = {key[3] for key in self._cells if key[0] == REPEATS}
+        repeats = [run for run in self.records if REPEATS in run["experiments"]]
+        points = Counter((run["data"], run["method"], point_key(run)) for run in repeats)
+        # What the most repeated grid point has: who has fewer is told from it.
+        self.usual_repeats = max(points.values(), default=0)
 
     def note(self, data: str, has_runs: bool) -> str:
         """Return what a table says of a data set beside its name: why it has no runs, or that it is ours."""
         if not has_runs:
-            return "file not present" if data in self._absent else "not run"
+            return "file not present" if data in self.absent else "not run"
         return "" if data in PAPER_NAMES else "not in the paper"
 
     def runs(self, experiment: str, data: str, method: str, reading: str = MAIN) -> list[Record]:
@@ -70,23 +78,30 @@ class Results:
         """Return the methods an experiment touched, in the order of the plan."""
         return _ordered({key[3] for key in self._cells if key[0] == experiment}, self.paper.order)
 
-    def readings(self, method: str | None = None, experiment: str = "readings") -> list[str]:
+    def readings(self, method: str | None = None, experiment: str = READINGS) -> list[str]:
         """Return the readings measured, of one method or of any, the published one first."""
         found = {key[1] for key in self._cells if key[0] == experiment and method in (None, key[3])}
         return _ordered(found | {MAIN}, [MAIN])
 
     def other_readings(self) -> tuple[list[str], list[str]]:
         """Return the data sets and the methods measured under a reading that is not the published one."""
-        keys = [key for key in self._cells if key[0] == "readings" and key[1] != MAIN]
+        keys = [key for key in self._cells if key[0] == READINGS and key[1] != MAIN]
         sets = _ordered({key[2] for key in keys}, list(PAPER_NAMES))
         return sets, _ordered({key[3] for key in keys}, self.paper.order)
 
     def best(
         self, experiment: str, data: str, method: str, measure: str = "accuracy", reading: str = MAIN
     ) -> Score:
-        """Return the best mean over seeds among the grid points, chosen with the labels."""
+        """Return the score of the grid point with the best mean over seeds, chosen with the labels.
+
+        Where the comparison has repeats of that point, the value is their mean.
+        """
         runs = self.runs(experiment, data, method, reading)
-        return self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
+        score = self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
+        # Only methods that have repeats somewhere lack them elsewhere: a random one has its seeds.
+        if (experiment, reading) != (COMPARISON, MAIN) or method not in self.repeated:
+            return score
+        return score.repeated(self.runs(REPEATS, data, method), measure, self.usual_repeats)
 
     def average(self, experiment: str, data: str, method: str, measure: str) -> Score:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""

@@ -1,11 +1,11 @@
-"""One figure of a table from the runs of its cell: the best over a grid, the mean over seeds."""
+"""One figure of a table from the runs of its cell: the best over a grid, the mean over seeds or repeats."""
 
 from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
@@ -17,9 +17,10 @@ from smrmf_reproduce.run.store import DONE, Record, count_failed
 class Score:
     """One figure, the runs behind it, and how many runs of its cell are unusable.
 
-    ``runs`` are the finished runs behind ``value``. The counts are over the whole cell, every grid point: its
-    planned runs, those that failed, those still to do. While there are any to do there is no value: the
-    best of a part of a grid is not the best of the grid.
+    ``runs`` are the finished runs at the best grid point. ``value`` is their mean or, where that point was
+    repeated, the mean of the ``repeats``; ``draw`` is then the best over the grid. The counts are over the
+    whole cell, every grid point: its planned runs, those that failed, those still to do. While there are any
+    to do there is no value: the best of a part of a grid is not the best of the grid.
     """
 
     value: float | None = None
@@ -28,6 +29,9 @@ class Score:
     n_runs: int = 0
     n_failed: int = 0
     n_to_do: int = 0
+    draw: float | None = None
+    repeats: tuple[Record, ...] = ()
+    usual_repeats: int = 0
 
     @property
     def note(self) -> str:
@@ -35,9 +39,10 @@ class Score:
         if self.n_to_do == self.n_runs:
             return "missing"
         counts = ((self.n_failed, "failed"), (self.n_to_do, "to do"))
-        return ", ".join(
-            f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number
-        )
+        lacks = [f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number]
+        if self.value is not None and len(self.repeats) < self.usual_repeats:
+            lacks.append(count(len(self.repeats), "repeat") if self.repeats else "one draw")
+        return ", ".join(lacks)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -49,8 +54,24 @@ class Score:
         """The run that stands for the grid point where one is needed: that of the lowest seed."""
         return self.runs[0] if self.runs else None
 
+    def repeated(self, repeats: Iterable[Record], measure: str, usual: int) -> Score:
+        """Return the score with the mean of repeats of its grid point in place of the best run.
 
-def best_over_grid(runs: list[Record], measure: str) -> Score:
+        ``usual`` is how many repeats other cells have.
+        """
+        if self.run is None:
+            return self
+        point = point_key(self.run)
+        done = tuple(run for run in finished(repeats, measure) if point_key(run) == point)
+        known = replace(self, usual_repeats=usual)
+        if not done:
+            return known
+        # Without the run that won: it was chosen for being the highest of the grid, so luck is part of it.
+        mean, std = mean_std(done, measure)
+        return replace(known, value=mean, std=std, draw=self.value, repeats=done)
+
+
+def best_over_grid(runs: Sequence[Record], measure: str) -> Score:
     """Return the grid point with the highest mean over its seeds.
 
     Only the points with the most finished seeds compete: a point that lost seeds to failures or to an
@@ -81,7 +102,7 @@ def point_key(run: Record) -> str:
     return json.dumps(run["params"], sort_keys=True, default=str)
 
 
-def mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, float | None]:
+def mean_std(runs: Sequence[Record], measure: str) -> tuple[float | None, float | None]:
     """Return mean and standard deviation over some runs."""
     values = [float(run[measure]) for run in runs]
     if not values:

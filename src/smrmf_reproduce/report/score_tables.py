@@ -17,16 +17,17 @@ from smrmf_reproduce.report.table import (
     data_row,
     format_params,
     mean_cell,
+    mean_draw,
 )
 
 
 def acc_table(results: Results) -> Table:
-    """Return clustering accuracy, best over the grid, of all methods on all sets."""
+    """Return clustering accuracy, at the best point of the grid, of all methods on all sets."""
     return _scores(results, "acc", "accuracy", "Clustering accuracy (ACC)")
 
 
 def nmi_table(results: Results) -> Table:
-    """Return normalised mutual information (larger entropy), best over the grid."""
+    """Return normalised mutual information (larger entropy), at the best point of the grid."""
     return _scores(results, "nmi", "nmi_max", "Normalised mutual information (NMI)")
 
 
@@ -73,13 +74,24 @@ def _setting(score: Score) -> Cell:
 def _scores(results: Results, name: str, measure: str, title: str) -> Table:
     rows = _rows(results, name, lambda d, m: results.best("comparison", d, m, measure), spread=True)
     note = (
-        "Best over the grid, chosen with the labels (the paper's protocol): mean over the seeds at each grid "
-        "point, then the highest; ± is the standard deviation over the seeds at that point, given where a "
-        "method is random. Averages: as printed; over the sets both we and the paper have; over the sets "
-        f"that every method has in both{results.paper.remark('averages')}. Our 20-news is not the paper's "
-        "matrix: its vocabulary could not be identified."
+        "At the best point of the grid, chosen with the labels (the paper's protocol). A random method: mean "
+        f"over the seeds at each point, then the highest. {_repeats_note(results)}± is the standard "
+        "deviation at that point. Averages: as printed; over the sets both we and the paper have; over the "
+        f"sets that every method has in both{results.paper.remark('averages')}. Our 20-news is not the "
+        "paper's matrix: its vocabulary could not be identified."
     )
     return Table(name, title, note, results.paper.columns, rows, best=True)
+
+
+def _repeats_note(results: Results) -> str:
+    if not results.repeated:
+        return "Any other: one run at each point, so its figure is one draw. "
+    return (
+        f"{', '.join(results.methods('repeats'))}: one run at each point, and the highest was repeated from "
+        "starts that hardly differ; the figure is the mean of the repeats without the run that won, which "
+        "stands below it in small type ('best', the paper's protocol); 'one draw' marks what has no repeats. "
+        "Averages, colours, bold and verdicts are of the means. Any other method: one run at each point. "
+    )
 
 
 def _rows(
@@ -105,7 +117,7 @@ def _row(
         ours = score(data, method)
         note = "" if absent else ours.note
         cells.append(
-            Cell(ours.value, paper.value, ours.std if spread else None, paper.std, note=note),
+            Cell(ours.value, paper.value, ours.std if spread else None, paper.std, note=note, draw=ours.draw),
         )
     return data_row(data, cells, results.note(data, not absent))
 
@@ -139,7 +151,9 @@ def _mean_over_common(column: Sequence[Cell], common: list[Cell]) -> Cell:
     if _in_paper(column):
         return mean_cell(common)
     ours = [cell.ours for cell in common if cell.ours is not None]
-    return Cell(fmean(ours), note=count(len(ours), "set")) if ours else Cell(note="no common set")
+    if not ours:
+        return Cell(note="no common set")
+    return Cell(fmean(ours), note=count(len(ours), "set"), draw=mean_draw(common))
 
 
 def _in_paper(column: Sequence[Cell]) -> bool:

@@ -22,7 +22,7 @@ NEAR = 0.03
 HIGHER, LOWER, NEITHER = 1, -1, 0
 
 CSV_COLUMNS = (
-    *("table", "kind", "row", "column", "ours", "std", "paper", "paper_std", "difference"),
+    *("table", "kind", "row", "column", "ours", "std", "best_over_grid", "paper", "paper_std", "difference"),
     *("lowest", "highest", "note"),
 )
 
@@ -31,8 +31,9 @@ CSV_COLUMNS = (
 class Cell:
     """One figure of ours beside the paper's; either may be absent, and ``note`` says why.
 
-    ``std`` is over seeds, ``low`` and ``high`` over equally valid readings of the paper, ``text`` stands
-    where the entry is no number.
+    ``std`` is over seeds or repeats; where ``ours`` is a mean of repeats, ``draw`` is the best single run
+    over the grid; ``low`` and ``high`` are over equally valid readings of the paper; ``text`` stands where
+    the entry is no number.
     """
 
     ours: float | None = None
@@ -43,6 +44,7 @@ class Cell:
     high: float | None = None
     text: str = ""
     note: str = ""
+    draw: float | None = None
 
     @property
     def difference(self) -> float | None:
@@ -136,7 +138,16 @@ def mean_cell(cells: list[Cell]) -> Cell:
         return Cell(note="no set in both")
     ours = fmean(cell.ours for cell in both if cell.ours is not None)
     paper = fmean(cell.paper for cell in both if cell.paper is not None)
-    return Cell(ours, paper, note=count(len(both), "set"))
+    return Cell(ours, paper, note=count(len(both), "set"), draw=mean_draw(both))
+
+
+def mean_draw(cells: Iterable[Cell]) -> float | None:
+    """Return the mean of the best over the grid, None if it is that of our figures."""
+    cells = list(cells)
+    # A figure without repeats is the best over its grid itself.
+    values = [cell.ours if cell.draw is None else cell.draw for cell in cells]
+    known = [value for value in values if value is not None]
+    return fmean(known) if any(cell.draw is not None for cell in cells) else None
 
 
 def count(number: int, noun: str) -> str:
@@ -161,7 +172,8 @@ def to_csv(table: Table) -> str:
     writer.writerow(CSV_COLUMNS)
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
-            numbers = (_four(cell.ours), _four(cell.std), cell.paper, cell.paper_std, _four(cell.difference))
+            ours = (_four(cell.ours), _four(cell.std), _four(cell.draw))
+            numbers = (*ours, cell.paper, cell.paper_std, _four(cell.difference))
             note = "; ".join(part for part in (cell.text, cell.note, row.note) if part)
             writer.writerow(
                 (table.name, row.kind, row.name, column, *numbers, _four(cell.low), _four(cell.high), note)
@@ -183,12 +195,14 @@ def to_markdown(table: Table) -> str:
 
 
 def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
-    """Return "ours ± std [low, high] / paper (note)", leaving out what a cell does not have."""
+    """Return "ours ± std, best draw [low, high] / paper (note)", leaving out what a cell does not have."""
     ours = cell.text or number(cell.ours, table.digits)
     if best:
         ours = f"**{ours}**"
     if cell.std is not None:
         ours += f" ± {number(cell.std, table.digits)}"
+    if cell.draw is not None:
+        ours += f", best {number(cell.draw, table.digits)}"
     if cell.low is not None and cell.high is not None:
         ours += f" [{number(cell.low, table.digits)}, {number(cell.high, table.digits)}]"
     if cell.paper is not None:
