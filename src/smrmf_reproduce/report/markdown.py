@@ -73,7 +73,8 @@ def _section(section: Section) -> str:
     for table in section.tables:
         heading = "" if table.title == section.title else f"### {escape(table.title)}\n\n"
         parts.append(f"{heading}{escape(table.note)}\n\n{to_markdown(_escaped(table))}")
-        parts.append(f"[{table.name}.csv](tables/{table.name}.csv)\n")
+        files = (table.name, *table.files)
+        parts.append(" · ".join(f"[{name}.csv](tables/{name}.csv)" for name in files) + "\n")
     return "\n".join(parts)
 
 
@@ -100,7 +101,8 @@ def _claims(claims: Sequence[Claim]) -> str:
     lines = ["| verdict | statement | figures | rule |", "|---|---|---|---|"]
     for c in claims:
         # A bar inside a cell would begin the next one.
-        cells = (f"**{c.verdict}**", *map(escape, (c.statement, c.figures, c.rule)))
+        figures = f"{c.figures} By reading: {c.by_reading}." if c.by_reading else c.figures
+        cells = (f"**{c.verdict}**", *map(escape, (c.statement, figures, c.rule)))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from statistics import fmean
 
-from smrmf_reproduce.report.paper import REAL_SETS, shown_name
-from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.paper import REAL_SETS
+from smrmf_reproduce.report.results import READINGS, Results
 from smrmf_reproduce.report.score import Score
-from smrmf_reproduce.report.table import Cell, Table, TableRow, count, data_row, insert_average
+from smrmf_reproduce.report.table import Cell, Table, count, data_row, insert_average
 from smrmf_reproduce.run.plan import MAIN
-
-ALL = "both"
 
 
 def readings_acc_table(results: Results) -> Table:
@@ -37,60 +35,16 @@ def _readings(results: Results, name: str, measure: str, title: str) -> Table:
     hits = sum(_inside(cell) for cell in inside)
     others = [reading for reading in results.readings() if reading != MAIN]
     note = (
-        "All on a short grid, the manifold weights alone, so that every reading has the same chances: the "
-        "published reading with, in brackets, the lowest and highest best value over "
+        "All on a short grid, the manifold weights alone, so that every reading has the same chances, and by "
+        "single runs where a method draws no random numbers: the published reading with, in brackets, the "
+        "lowest and highest best value over "
         f"{count(len(others) + 1, 'reading')} of what the paper leaves open (published one included): "
         f"{'; '.join([MAIN, *others])}. The paper's value lies inside the range in {hits} of "
         f"{count(len(inside), 'cell')}. Where a range is wide, no single cell can be called reproduced."
     )
-    return Table(f"readings_{name}", f"Spread over readings, {title}", note, tuple(methods), tuple(rows))
-
-
-def choice_of_reading_table(results: Results) -> Table:
-    """Return the accuracy under every reading of some methods: why the published one is what it is."""
-    experiment = "choice-of-reading"
-    sets, methods = results.data_sets(experiment), results.methods(experiment)
-    rows = []
-    means: dict[str, float] = {}
-    for reading in results.readings(experiment=experiment) if sets else []:
-        values = [[results.best(experiment, d, m, reading=reading).value for d in sets] for m in methods]
-        rows += [_with_mean(f"{m}, {reading}", column) for m, column in zip(methods, values, strict=True)]
-        # The mean of both methods on each set: one reading is published for both.
-        together = [mean_of_all(pair) for pair in zip(*values, strict=True)]
-        rows.append(_with_mean(f"{ALL}, {reading}", together))
-        if (mean := mean_of_all(together)) is not None:
-            means[reading] = mean
-    columns = (*(shown_name(data) for data in sets), "mean")
-    papers = "; ".join(f"{method} {_printed_mean(results, sets, method)}" for method in methods)
-    # Only readings whose runs are complete compete, as mean_of_all gives None for the others.
-    highest = max(means, key=lambda reading: means[reading]) if means else "not known yet"
-    note = (
-        "ACC under every reading of the first penalty, of the start and of the neighbourhoods, best over the "
-        f"manifold weights alone. Highest mean over {' and '.join(methods)} together, the last rows: "
-        f"{highest}. So the labels have a say in the choice, as they have in the grids. The paper's means "
-        f"over these sets: {papers}."
-    )
-    # Stable: within a method readings keep the order of the plan.
-    rows.sort(key=lambda row: [*methods, ALL].index(row.name.split(",")[0]))
-    return Table("choice_of_reading", "Choice of the reading", note, columns, tuple(rows), corner="reading")
-
-
-def _with_mean(name: str, values: Sequence[float | None]) -> TableRow:
-    cells = [Cell(value, note="" if value is not None else "missing") for value in values]
-    mean = mean_of_all(values)
-    return TableRow(name, (*cells, Cell(mean, note="" if mean is not None else "incomplete")))
-
-
-def mean_of_all(values: Sequence[float | None]) -> float | None:
-    """Return the mean, None unless every value is there."""
-    # A mean over fewer sets is another quantity: an easy set left out would lower it.
-    known = [value for value in values if value is not None]
-    return fmean(known) if values and len(known) == len(values) else None
-
-
-def _printed_mean(results: Results, sets: Collection[str], method: str) -> str:
-    values = [value for data in sets if (value := results.paper.value("acc", data, method)) is not None]
-    return f"{fmean(values):.3f}" if values else "no value"
+    title = f"Spread over readings, {title}"
+    files = ("readings_values",)
+    return Table(f"readings_{name}", title, note, tuple(methods), tuple(rows), files=files)
 
 
 def _inside(cell: Cell) -> bool:
@@ -104,7 +58,7 @@ def _inside(cell: Cell) -> bool:
 def by_reading(results: Results, data: str, method: str, measure: str) -> dict[str, Score]:
     """Return the best over the grid under every reading that has runs."""
     readings = results.readings(method)
-    scores = {name: results.best("readings", data, method, measure, name) for name in readings}
+    scores = {name: results.best(READINGS, data, method, measure, name) for name in readings}
     return {reading: score for reading, score in scores.items() if score.n_runs}
 
 

@@ -1,17 +1,21 @@
-"""The runs of all experiments, found by experiment, reading, data set and method."""
+"""The runs of all experiments, and the figure of a cell under the published reading or another."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
+from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, Paper
 from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std, point_key
 from smrmf_reproduce.run.plan import MAIN, Run
 from smrmf_reproduce.run.store import Record, count_failed
 
 # The experiments of the plan that the report treats in a way of their own.
-COMPARISON, READINGS, REPEATS = "comparison", "readings", "repeats"
+COMPARISON, READINGS, REPEATS, VIOLATION = "comparison", "readings", "repeats", "violation"
+# Those that are run under other readings as well, to judge the claims under them.
+ALSO_READ = ("moons", "sensitivity-k", "sensitivity-exemplars")
 
 
 def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
@@ -117,6 +121,56 @@ class Results:
         if to_do <= 0:
             return score
         return Score(n_runs=score.n_runs + to_do, n_failed=score.n_failed, n_to_do=to_do)
+
+    def under(self, reading: str) -> Results:
+        """Return the results as if a reading were the published one, on the sets of the readings.
+
+        Cells of the readings stand for the comparison, also under the published reading, so that all are
+        judged on the same sets and the same short grid. A method without runs there keeps its comparison.
+        """
+        records = [
+            run | {"experiments": self._under(reading, run["experiments"], run["data"], run["method"])}
+            for run in self.records
+        ]
+        planned = [
+            replace(run, experiments=self._under(reading, run.experiments, run.data, run.method))
+            for run in self.planned
+        ]
+        return Results(
+            [run for run in records if run["experiments"]],
+            self.paper,
+            [run for run in planned if run.experiments],
+            self.absent,
+        )
+
+    def _under(
+        self, reading: str, experiments: Mapping[str, Sequence[str]], data: str, method: str
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the experiments that a run belongs to as if a reading were the published one."""
+        # The runs of a method that has no choice belong to the published reading alone, and to any.
+        wanted = reading if method in self._with_choice else MAIN
+        served = [name for name, readings in experiments.items() if wanted in readings]
+        # A measurement of the data is the same under any reading.
+        kept = [VIOLATION] if VIOLATION in served else []
+        if data in self._read_sets:
+            kept += [name for name in served if name in ALSO_READ]
+            if method in self._read_methods:
+                kept += [COMPARISON] if READINGS in served else []
+            else:
+                kept += [name for name in served if name in (COMPARISON, REPEATS)]
+        return dict.fromkeys(kept, (MAIN,))
+
+    @cached_property
+    def _with_choice(self) -> set[str]:
+        return {key[3] for key in (*self._cells, *self._planned) if key[1] != MAIN}
+
+    @cached_property
+    def _read_sets(self) -> set[str]:
+        return {*self.data_sets(READINGS), *MOONS}
+
+    @cached_property
+    def _read_methods(self) -> set[str]:
+        return set(self.methods(READINGS))
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

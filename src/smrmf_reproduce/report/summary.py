@@ -7,6 +7,9 @@ from collections.abc import Sequence
 from statistics import median
 
 from smrmf_reproduce.report.paper import shown_name
+from smrmf_reproduce.report.reading_choice import EXPERIMENT as CHOICE
+from smrmf_reproduce.report.reading_choice import describe_choice, judging_methods
+from smrmf_reproduce.report.reading_claims import ByReading, count_firm
 from smrmf_reproduce.report.results import COMPARISON, REPEATS, Results
 from smrmf_reproduce.report.table import NEAR, Table, Tables, count, exceeds, in_words, mean_cell
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
@@ -18,6 +21,7 @@ def summarize(
     tables: Tables,
     targets: Sequence[Claim],
     claims: Sequence[Claim],
+    by_reading: ByReading,
 ) -> tuple[str, ...]:
     """Return a few lines in plain words: how firm, what ran, how close, which targets, which claims."""
     n_failed = count_failed(results.records)
@@ -31,13 +35,28 @@ def summarize(
     if results.n_to_do:
         ran += f" Not complete: {results.n_to_do} planned runs have no result yet."
     return (
-        *([_repeats_line(results)] if results.methods(COMPARISON) else []),
+        *_firmness(results, claims, by_reading),
         ran,
         closeness(tables["acc"], "ACC", results.paper.ours),
         closeness(tables["nmi"], "NMI", results.paper.ours),
         *([_targets_line(targets)] if targets else []),
         *([_claims_line(claims)] if claims else []),
     )
+
+
+def _firmness(results: Results, claims: Sequence[Claim], by_reading: ByReading) -> list[str]:
+    lines = [_repeats_line(results)] if results.methods(COMPARISON) else []
+    reading = []
+    if judging_methods(results):
+        reading.append(
+            "What the paper leaves open is read in one way for all. The rule: the reading that comes closest "
+            f"to the paper's printed ACC of the methods compared, {', '.join(judging_methods(results))}, on "
+            f"{count(len(results.data_sets(CHOICE)), 'set')}; figures of {' and '.join(results.paper.ours)} "
+            f"have no say. {describe_choice(results)}"
+        )
+    if by_reading and claims:
+        reading.append(f"{count_firm(claims, by_reading)} ('Claims by reading').")
+    return [*lines, *([" ".join(reading)] if reading else [])]
 
 
 def _repeats_line(results: Results) -> str:

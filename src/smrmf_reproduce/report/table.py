@@ -70,8 +70,8 @@ class Table:
 
     ``digits`` is for our figures, ``paper_digits`` for the paper's; ``colored`` cells show
     their difference, which makes sense only where a difference does (not for seconds on another machine);
-    ``goals`` has the columns where lower is better, or neither is; ``best`` marks our highest figure of each
-    row.
+    ``goals`` has the columns where lower is better, or neither is; ``best`` marks our best figure of each
+    row; ``files`` names further files with what a table leaves out.
     """
 
     name: str
@@ -85,6 +85,7 @@ class Table:
     colored: bool = True
     best: bool = False
     goals: Mapping[str, int] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def goal(self, column: str) -> int:
         """Return which way a column is good."""
@@ -211,8 +212,9 @@ def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
 
 
 def best_columns(table: Table, row: TableRow) -> set[int]:
-    """Return the columns of our highest figure in a row, none where that means nothing."""
-    values = {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
+    """Return the columns of our best figure in a row, none where that means nothing."""
+    goals = [table.goal(column) for column in table.columns]
+    values = {i: goals[i] * cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
     # Averages over different numbers of sets, which the notes give, are not comparable.
     notes = {row.cells[i].note for i in values}
     if not table.best or len(values) < 2 or (row.kind == "average" and len(notes) > 1):
