@@ -70,7 +70,8 @@ def full_report(tmp_path_factory):
 
 def test_full_report_has_every_file(full_report):
     names = {path.relative_to(full_report).as_posix() for path in full_report.rglob("*") if path.is_file()}
-    assert {f"tables/{name}.csv" for name in BUILDERS} <= names
+    assert {f"tables/{name}.csv" for name in page.CSV_FILES} <= names
+    assert set(BUILDERS) < set(page.CSV_FILES)
     assert {f"figures/{name}.{kind}" for name in page.FIGURES for kind in ("svg", "png")} <= names
     assert {"index.html", "README.md"} <= names
     assert not [name for name in names if name.endswith(".tmp")]
@@ -126,6 +127,46 @@ def test_a_coloured_cell_says_in_words_and_by_a_sign_what_its_colour_says(full_r
     assert not set(re.findall(r"\.((?:better|worse)\d)", text)) ^ {
         f"{w}{i}" for w in page.MARKS for i in (1, 2, 3)
     }
+
+
+def table_of(folder, name):
+    """The part of the page with one table, and the lines of its file."""
+    text = (folder / "index.html").read_text(encoding="utf-8")
+    lines = (folder / "tables" / f"{name}.csv").read_text(encoding="utf-8").splitlines()
+    return text.split(f'id="table-{name}"')[1].split("</table>")[0], list(csv.DictReader(lines))
+
+
+def test_a_cell_shows_the_mean_of_repeats_and_below_it_the_best_draw(full_report):
+    for name in ("acc", "nmi"):
+        shown, lines = table_of(full_report, name)
+        below = re.findall(
+            r'<span class="ours[^"]*">(0\.\d+)</span><span class="std"> ±0\.\d\d</span>'
+            r'<span class="line">best (0\.\d+)</span>',
+            shown,
+        )
+        # Averages have no spread; the others do.
+        repeated = [line for line in lines if line["best_over_grid"] and line["kind"] != "average"]
+        values = np.array([(line["ours"], line["best_over_grid"]) for line in repeated], dtype=float)
+        assert len(below) == len(values) > 80
+        # The page has three digits, and the order of its columns is another.
+        assert np.sort(np.array(below, dtype=float), axis=0) == pytest.approx(
+            np.sort(values, axis=0), abs=6e-4
+        )
+
+
+def test_verdicts_by_reading_are_words_with_the_colour_of_a_verdict(full_report):
+    shown, lines = table_of(full_report, "claims_by_reading")
+    cells = re.findall(r'<td class="([^"]*)"><span class="verdict">([^<]*)</span></td>', shown)
+    assert len(cells) == len(lines) == len(PAPER.claims) * 4
+    assert all(name == words.replace(" ", "-") for name, words in cells)
+    assert len(set(cells)) > 1
+    assert all(line["figures"] for line in lines)
+    text = (full_report / "index.html").read_text(encoding="utf-8")
+    claims = text.split('<section id="claims">')[1].split("</section>")[0]
+    assert claims.count('<a href="#table-claims_by_reading">By reading</a>') == len(PAPER.claims)
+    assert "By reading: the same under all 3 readings" in (full_report / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_tables_and_figures_scroll_in_boxes_of_their_own(full_report):

@@ -12,10 +12,11 @@ import pytest
 from synthetic_runs import PAPER, PLAN, cell, record, results, table
 
 from smrmf_reproduce.report.failures import failed_runs, missing_cells
-from smrmf_reproduce.report.outline import closeness
 from smrmf_reproduce.report.page import cell_classes
 from smrmf_reproduce.report.paper import REAL_SETS
-from smrmf_reproduce.report.results import Results, best_over_grid
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score import best_over_grid
+from smrmf_reproduce.report.summary import closeness
 from smrmf_reproduce.report.table import (
     HIGHER,
     LOWER,
@@ -178,21 +179,6 @@ def test_readings_show_lowest_and_highest_with_the_published_one_among_them():
     assert (found.ours, found.low, found.high, found.paper) == (0.65, 0.5, 0.65, 0.71)
     assert "inside the range in 0 of 1 cell" in built.note
     assert cell(built, "average", "RMNMF").low == 0.5
-
-
-def test_the_choice_of_a_reading_shows_each_with_its_mean_over_all_sets_and_methods():
-    serves = ["choice-of-reading"]
-    runs = [record(data, "SMRMF", 0.6, experiments=serves) for data in ("wave", "sonar")]
-    runs += [record(data, "f-SMRMF", 0.7, experiments=serves) for data in ("wave", "sonar")]
-    runs += [record("wave", m, 0.8, experiments=serves, reading="other") for m in ("SMRMF", "f-SMRMF")]
-    built = table("choice_of_reading", runs)
-    assert built.columns == ("Wave", "Sonar", "mean")
-    assert [row.name for row in built.rows][-2:] == ["both, main", "both, other"]
-    assert cell(built, "SMRMF, main", "mean").ours == pytest.approx(0.6)
-    assert cell(built, "both, main", "mean").ours == pytest.approx(0.65)
-    assert cell(built, "both, other", "Wave").ours == pytest.approx(0.8)
-    assert cell(built, "SMRMF, other", "mean").ours is cell(built, "both, other", "Sonar").ours is None
-    assert "SMRMF 0.715; f-SMRMF 0.715" in built.note  # of the paper's 0.85 and 0.58, 0.84 and 0.59
 
 
 def test_no_labels_averages_only_sets_every_method_finished():

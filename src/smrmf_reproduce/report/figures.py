@@ -34,21 +34,23 @@ class Picture:
 FIGURES: dict[str, tuple[Builder, str]] = {
     "mean_accuracy": (
         overview.mean_accuracy,
-        "Mean accuracy of each method over the sets that all have, best over the grid, highest of ours on "
-        "top; the methods that the paper proposes are bold on a band. A bar is one standard deviation to "
-        "either side, of the mean when its runs are repeated with other seeds: from the standard deviations "
-        "over seeds on each set. No bar: a single run on some of the sets, so no spread is known.",
+        "Mean accuracy of each method over the sets that all have, at the best point of the grid (mean over "
+        "seeds or repeats), highest of ours on top; the methods that the paper proposes are bold on a band. "
+        "A bar is one standard deviation to either side, of the mean over the sets when each is run once "
+        "with another seed or from another start: from the standard deviations on each set. No bar: a single "
+        "run on some of the sets, so no spread is known.",
     ),
     "readings_range": (
         overview.readings_range,
         "Mean accuracy over the sets measured under all readings of what the paper leaves open, on the short "
         "grid of the readings: the paper's and ours; the bar runs from the lowest to the highest mean that a "
-        "reading gives.",
+        "reading gives. Single runs, best of the short grid.",
     ),
     "accuracy_scatter": (
         overview.accuracy_scatter,
-        "Our accuracy against the paper's, one point a data set. On the line they are equal, in the grey "
-        "band they differ by at most 0.03; the number in the title is the mean of ours - paper.",
+        "Our accuracy, mean over seeds or repeats, against the paper's, one point a data set. On the line "
+        "they are equal, in the grey band they differ by at most 0.03; the number in the title is the mean "
+        "of ours - paper.",
     ),
     "moons_manifold": (
         moons.manifold,

@@ -15,6 +15,10 @@ from smrmf_reproduce.report.verdicts import Claim
 # or a line when it comes first.
 SIGNS = re.compile(r"[\\`*\[\]~]|(?<![^\W_])_|_(?![^\W_])")
 FIRST = re.compile(r"^(\d+(?=[.)]( |$))|(?=[-+#]))")
+KEY = (
+    "In a table: ours ± over seeds or repeats, best single run over the grid / paper. Bold: our best of the "
+    "row."
+)
 
 
 def escape(text: str) -> str:
@@ -50,7 +54,7 @@ def to_readme(report: Report) -> str:
         *(f"> {escape(note)}\n" for note in provenance.notes),
         f"{escape(' · '.join(provenance.facts()))}\n",
         "## How to read this page\n",
-        _bullets((*PROTOCOL, "In a table: ours ± over seeds / paper. Bold: our best of the row.")),
+        _bullets((*PROTOCOL, KEY)),
         *(["Exceptions:\n", _bullets(provenance.exceptions)] if provenance.exceptions else []),
         *(["## Targets\n", _claims(report.targets)] if report.targets else []),
         *(["## The paper's claims\n", _claims(report.claims)] if report.claims else []),
@@ -69,7 +73,8 @@ def _section(section: Section) -> str:
     for table in section.tables:
         heading = "" if table.title == section.title else f"### {escape(table.title)}\n\n"
         parts.append(f"{heading}{escape(table.note)}\n\n{to_markdown(_escaped(table))}")
-        parts.append(f"[{table.name}.csv](tables/{table.name}.csv)\n")
+        files = (table.name, *table.files)
+        parts.append(" · ".join(f"[{name}.csv](tables/{name}.csv)" for name in files) + "\n")
     return "\n".join(parts)
 
 
@@ -96,7 +101,8 @@ def _claims(claims: Sequence[Claim]) -> str:
     lines = ["| verdict | statement | figures | rule |", "|---|---|---|---|"]
     for c in claims:
         # A bar inside a cell would begin the next one.
-        cells = (f"**{c.verdict}**", *map(escape, (c.statement, c.figures, c.rule)))
+        figures = f"{c.figures} By reading: {c.by_reading}." if c.by_reading else c.figures
+        cells = (f"**{c.verdict}**", *map(escape, (c.statement, figures, c.rule)))
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, REAL_SETS
-from smrmf_reproduce.report.results import Results, Score
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score import Score
 from smrmf_reproduce.report.table import LOWER, NEITHER, Cell, Table, TableRow, data_row
 from smrmf_reproduce.run.store import DONE
 
@@ -135,8 +136,9 @@ def moons_table(results: Results) -> Table:
                 cells.append(Cell(score.value, paper, score.std, note=score.note))
             rows.append(TableRow(f"{name}, {method}", tuple(cells)))
     note = (
-        f"500 points, 250 a moon{results.paper.remarks.get('moons-settings', '')}. The paper gives neither "
-        "noise nor embedding, so the points are our own draw and single digits are not comparable."
+        f"500 points, 250 a moon{results.paper.remarks.get('moons-settings', '')}. Best over the grid, one "
+        "run at each point. The paper gives neither noise nor embedding, so the points are our own draw and "
+        "single digits are not comparable."
     ) + results.paper.remark("moons")
     columns = ("ACC", "NMI")
     return Table("two_moons", "Two moons", note, columns, tuple(rows), "data set, method", 4, 4)

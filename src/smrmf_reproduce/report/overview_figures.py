@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
-from smrmf_reproduce.report.analysis_tables import readings_mean
 from smrmf_reproduce.report.drawing import BLUE, GREY, INK, NARROW, VERMILION, new_figure, panels
+from smrmf_reproduce.report.reading_tables import readings_mean
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.score_tables import common_rows
 from smrmf_reproduce.report.table import NEAR, Cell, Tables, count, number

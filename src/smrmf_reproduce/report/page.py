@@ -9,7 +9,7 @@ from pathlib import Path
 from smrmf_reproduce.report import drawing
 from smrmf_reproduce.report.figures import FIGURES
 from smrmf_reproduce.report.markdown import to_readme
-from smrmf_reproduce.report.outline import FOLDED, PROTOCOL, Report, compose
+from smrmf_reproduce.report.outline import CSV_FILES, FOLDED, PROTOCOL, Report, compose
 from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import (
@@ -23,9 +23,8 @@ from smrmf_reproduce.report.table import (
     in_words,
     number,
     printed_number,
-    to_csv,
 )
-from smrmf_reproduce.report.tables import BUILDERS
+from smrmf_reproduce.report.verdicts import VERDICTS
 from smrmf_reproduce.run.store import write_atomically
 
 # A difference is coloured beyond these sizes.
@@ -56,9 +55,8 @@ def write_report(results: Results, provenance: Provenance, folder: str | os.Path
     report = compose(results, provenance)
     # All is composed before the first file is written: an error in a table leaves the old report whole.
     files: dict[str, bytes] = {}
-    for name, table in report.tables.items():
-        if not table.is_empty:
-            files[f"tables/{name}.csv"] = to_csv(table).encode()
+    for name, text in report.csvs.items():
+        files[f"tables/{name}.csv"] = text.encode()
     for name, picture in report.pictures.items():
         files[f"figures/{name}.svg"] = picture.svg.encode()
         files[f"figures/{name}.png"] = picture.png
@@ -104,6 +102,7 @@ def to_html(report: Report) -> str:
         steps=STEPS,
         marks=MARKS,
         folded=FOLDED,
+        verdicts=VERDICTS,
     )
 
 
@@ -125,7 +124,9 @@ def has_paper(table: Table) -> bool:
 
 
 def cell_classes(table: Table, column: str, cell: Cell) -> str:
-    """Return the classes of a cell: how much better or worse than the paper's it is, whether it lost runs."""
+    """Return the classes of a cell: its verdict, how much better or worse than the paper's, lost runs."""
+    if cell.text in VERDICTS:
+        return cell.text.replace(" ", "-")
     classes = ["lost"] if "failed" in cell.note or "to do" in cell.note or cell.note == "missing" else []
     word, size = verdict(table, column, cell)
     return " ".join([*classes, f"{word}{size}"] if size else classes)
@@ -133,7 +134,7 @@ def cell_classes(table: Table, column: str, cell: Cell) -> str:
 
 def _remove_stale(folder: Path, written: set[str]) -> None:
     """Remove tables and figures of an earlier report that this one does not have; only names we write."""
-    names = [f"tables/{name}.csv" for name in BUILDERS]
+    names = [f"tables/{name}.csv" for name in CSV_FILES]
     names += [f"figures/{name}.{kind}" for name in FIGURES for kind in ("svg", "png")]
     for name in names:
         if name not in written:

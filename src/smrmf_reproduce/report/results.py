@@ -1,55 +1,21 @@
-"""The figures of a table from single runs: best over a grid, mean over seeds, and what failed."""
+"""The runs of all experiments, and the figure of a cell under the published reading or another."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean, stdev
-from typing import Any
+from dataclasses import replace
+from functools import cached_property
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, Paper
-from smrmf_reproduce.report.table import count
+from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, Paper
+from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std, point_key
 from smrmf_reproduce.run.plan import MAIN, Run
-from smrmf_reproduce.run.store import DONE, Record, count_failed
+from smrmf_reproduce.run.store import Record, count_failed
 
-
-@dataclass(frozen=True)
-class Score:
-    """One figure, the runs behind it, and how many runs of its cell are unusable.
-
-    ``runs`` are the finished runs behind ``value``. The counts are over the whole cell, every grid point: its
-    planned runs, those that failed, those still to do. While there are any to do there is no value: the
-    best of a part of a grid is not the best of the grid.
-    """
-
-    value: float | None = None
-    std: float | None = None
-    runs: tuple[Record, ...] = ()
-    n_runs: int = 0
-    n_failed: int = 0
-    n_to_do: int = 0
-
-    @property
-    def note(self) -> str:
-        """Say in words what is missing from this figure; empty when nothing is."""
-        if self.n_to_do == self.n_runs:
-            return "missing"
-        counts = ((self.n_failed, "failed"), (self.n_to_do, "to do"))
-        return ", ".join(
-            f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number
-        )
-
-    @property
-    def params(self) -> dict[str, Any]:
-        """The grid point behind ``value``."""
-        return dict(self.runs[0]["params"]) if self.runs else {}
-
-    @property
-    def run(self) -> Record | None:
-        """The run that stands for the grid point where one is needed: that of the lowest seed."""
-        return self.runs[0] if self.runs else None
+# The experiments of the plan that the report treats in a way of their own.
+COMPARISON, READINGS, REPEATS, VIOLATION = "comparison", "readings", "repeats", "violation"
+# Those that are run under other readings as well, to judge the claims under them.
+ALSO_READ = ("moons", "sensitivity-k", "sensitivity-exemplars")
 
 
 def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
@@ -79,20 +45,25 @@ class Results:
             # A run that serves several experiments stands in a cell of each.
             for experiment, reading in _instances(record["experiments"]):
                 self._cells[experiment, reading, record["data"], record["method"]].append(record)
-        planned = list(planned)
+        self.planned = list(planned)
         # Not below zero: without a plan nothing is missing.
-        self.n_to_do = max(0, len(planned) - len(self.records))
+        self.n_to_do = max(0, len(self.planned) - len(self.records))
         self._planned = Counter(
             (experiment, reading, run.data, run.method)
-            for run in planned
+            for run in self.planned
             for experiment, reading in _instances(run.experiments)
         )
-        self._absent = set(absent)
+        self.absent = set(absent)
+        self.repeated = {key[3] for key in self._cells if key[0] == REPEATS}
+        repeats = [run for run in self.records if REPEATS in run["experiments"]]
+        points = Counter((run["data"], run["method"], point_key(run)) for run in repeats)
+        # What the most repeated grid point has: who has fewer is told from it.
+        self.usual_repeats = max(points.values(), default=0)
 
     def note(self, data: str, has_runs: bool) -> str:
         """Return what a table says of a data set beside its name: why it has no runs, or that it is ours."""
         if not has_runs:
-            return "file not present" if data in self._absent else "not run"
+            return "file not present" if data in self.absent else "not run"
         return "" if data in PAPER_NAMES else "not in the paper"
 
     def runs(self, experiment: str, data: str, method: str, reading: str = MAIN) -> list[Record]:
@@ -111,29 +82,36 @@ class Results:
         """Return the methods an experiment touched, in the order of the plan."""
         return _ordered({key[3] for key in self._cells if key[0] == experiment}, self.paper.order)
 
-    def readings(self, method: str | None = None, experiment: str = "readings") -> list[str]:
+    def readings(self, method: str | None = None, experiment: str = READINGS) -> list[str]:
         """Return the readings measured, of one method or of any, the published one first."""
         found = {key[1] for key in self._cells if key[0] == experiment and method in (None, key[3])}
         return _ordered(found | {MAIN}, [MAIN])
 
     def other_readings(self) -> tuple[list[str], list[str]]:
         """Return the data sets and the methods measured under a reading that is not the published one."""
-        keys = [key for key in self._cells if key[0] == "readings" and key[1] != MAIN]
+        keys = [key for key in self._cells if key[0] == READINGS and key[1] != MAIN]
         sets = _ordered({key[2] for key in keys}, list(PAPER_NAMES))
         return sets, _ordered({key[3] for key in keys}, self.paper.order)
 
     def best(
         self, experiment: str, data: str, method: str, measure: str = "accuracy", reading: str = MAIN
     ) -> Score:
-        """Return the best mean over seeds among the grid points, chosen with the labels."""
+        """Return the score of the grid point with the best mean over seeds, chosen with the labels.
+
+        Where the comparison has repeats of that point, the value is their mean.
+        """
         runs = self.runs(experiment, data, method, reading)
-        return self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
+        score = self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
+        # Only methods that have repeats somewhere lack them elsewhere: a random one has its seeds.
+        if (experiment, reading) != (COMPARISON, MAIN) or method not in self.repeated:
+            return score
+        return score.repeated(self.runs(REPEATS, data, method), measure, self.usual_repeats)
 
     def average(self, experiment: str, data: str, method: str, measure: str) -> Score:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
         runs = self.runs(experiment, data, method)
         done = tuple(finished(runs, measure))
-        score = Score(*_mean_std(done, measure), done, len(runs), count_failed(runs))
+        score = Score(*mean_std(done, measure), done, len(runs), count_failed(runs))
         return self._complete(score, experiment, MAIN, data, method)
 
     def _complete(self, score: Score, *cell: str) -> Score:
@@ -144,44 +122,55 @@ class Results:
             return score
         return Score(n_runs=score.n_runs + to_do, n_failed=score.n_failed, n_to_do=to_do)
 
+    def under(self, reading: str) -> Results:
+        """Return the results as if a reading were the published one, on the sets of the readings.
 
-def best_over_grid(runs: list[Record], measure: str) -> Score:
-    """Return the grid point with the highest mean over its seeds.
+        Cells of the readings stand for the comparison, also under the published reading, so that all are
+        judged on the same sets and the same short grid. A method without runs there keeps its comparison.
+        """
+        records = [
+            run | {"experiments": self._under(reading, run["experiments"], run["data"], run["method"])}
+            for run in self.records
+        ]
+        planned = [
+            replace(run, experiments=self._under(reading, run.experiments, run.data, run.method))
+            for run in self.planned
+        ]
+        return Results(
+            [run for run in records if run["experiments"]],
+            self.paper,
+            [run for run in planned if run.experiments],
+            self.absent,
+        )
 
-    Only the points with the most finished seeds compete: a point that lost seeds to failures or to an
-    interruption could otherwise win by the luck of the few that are left. Ties go to the first point in
-    the order of its written parameters, so the answer does not depend on the order of the runs.
-    """
-    points: dict[str, list[Record]] = defaultdict(list)
-    for run in finished(runs, measure):
-        points[point_key(run)].append(run)
-    if not points:
-        return Score(n_runs=len(runs), n_failed=count_failed(runs))
-    seeds = max(len(group) for group in points.values())
-    full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
-    # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
-    # exactly, so ties do not depend on the order of the seeds, and max keeps the first of equals.
-    best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
-    chosen = tuple(full[best])
-    return Score(*_mean_std(chosen, measure), chosen, len(runs), count_failed(runs))
+    def _under(
+        self, reading: str, experiments: Mapping[str, Sequence[str]], data: str, method: str
+    ) -> dict[str, tuple[str, ...]]:
+        """Return the experiments that a run belongs to as if a reading were the published one."""
+        # The runs of a method that has no choice belong to the published reading alone, and to any.
+        wanted = reading if method in self._with_choice else MAIN
+        served = [name for name, readings in experiments.items() if wanted in readings]
+        # A measurement of the data is the same under any reading.
+        kept = [VIOLATION] if VIOLATION in served else []
+        if data in self._read_sets:
+            kept += [name for name in served if name in ALSO_READ]
+            if method in self._read_methods:
+                kept += [COMPARISON] if READINGS in served else []
+            else:
+                kept += [name for name in served if name in (COMPARISON, REPEATS)]
+        return dict.fromkeys(kept, (MAIN,))
 
+    @cached_property
+    def _with_choice(self) -> set[str]:
+        return {key[3] for key in (*self._cells, *self._planned) if key[1] != MAIN}
 
-def finished(runs: Iterable[Record], measure: str) -> list[Record]:
-    """Return the runs that ended well and carry this measure."""
-    return [run for run in runs if run["status"] == DONE and run.get(measure) is not None]
+    @cached_property
+    def _read_sets(self) -> set[str]:
+        return {*self.data_sets(READINGS), *MOONS}
 
-
-def point_key(run: Record) -> str:
-    """Return a run's parameters as one stable string."""
-    return json.dumps(run["params"], sort_keys=True, default=str)
-
-
-def _mean_std(runs: tuple[Record, ...], measure: str) -> tuple[float | None, float | None]:
-    values = [float(run[measure]) for run in runs]
-    if not values:
-        return None, None
-    # n - 1 in the divisor; a single run has no spread rather than a spread of zero.
-    return fmean(values), stdev(values) if len(values) > 1 else None
+    @cached_property
+    def _read_methods(self) -> set[str]:
+        return set(self.methods(READINGS))
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

@@ -1,12 +1,13 @@
-"""Tables of scores and run times: every method on every data set, and without labels."""
+"""Tables of scores and run times: every method on every data set."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from statistics import fmean
 
-from smrmf_reproduce.report.paper import PAPER_NAMES, REAL_SETS, Paper
-from smrmf_reproduce.report.results import Results, Score
+from smrmf_reproduce.report.paper import REAL_SETS, Paper
+from smrmf_reproduce.report.results import Results
+from smrmf_reproduce.report.score import Score
 from smrmf_reproduce.report.table import (
     LOWER,
     Cell,
@@ -16,16 +17,17 @@ from smrmf_reproduce.report.table import (
     data_row,
     format_params,
     mean_cell,
+    mean_draw,
 )
 
 
 def acc_table(results: Results) -> Table:
-    """Return clustering accuracy, best over the grid, of all methods on all sets."""
+    """Return clustering accuracy, at the best point of the grid, of all methods on all sets."""
     return _scores(results, "acc", "accuracy", "Clustering accuracy (ACC)")
 
 
 def nmi_table(results: Results) -> Table:
-    """Return normalised mutual information (larger entropy), best over the grid."""
+    """Return normalised mutual information (larger entropy), at the best point of the grid."""
     return _scores(results, "nmi", "nmi_max", "Normalised mutual information (NMI)")
 
 
@@ -72,13 +74,24 @@ def _setting(score: Score) -> Cell:
 def _scores(results: Results, name: str, measure: str, title: str) -> Table:
     rows = _rows(results, name, lambda d, m: results.best("comparison", d, m, measure), spread=True)
     note = (
-        "Best over the grid, chosen with the labels (the paper's protocol): mean over the seeds at each grid "
-        "point, then the highest; ± is the standard deviation over the seeds at that point, given where a "
-        "method is random. Averages: as printed; over the sets both we and the paper have; over the sets "
-        f"that every method has in both{results.paper.remark('averages')}. Our 20-news is not the paper's "
-        "matrix: its vocabulary could not be identified."
+        "At the best point of the grid, chosen with the labels (the paper's protocol). A random method: mean "
+        f"over the seeds at each point, then the highest. {_repeats_note(results)}± is the standard "
+        "deviation at that point. Averages: as printed; over the sets both we and the paper have; over the "
+        f"sets that every method has in both{results.paper.remark('averages')}. Our 20-news is not the "
+        "paper's matrix: its vocabulary could not be identified."
     )
     return Table(name, title, note, results.paper.columns, rows, best=True)
+
+
+def _repeats_note(results: Results) -> str:
+    if not results.repeated:
+        return "Any other: one run at each point, so its figure is one draw. "
+    return (
+        f"{', '.join(results.methods('repeats'))}: one run at each point, and the highest was repeated from "
+        "starts that hardly differ; the figure is the mean of the repeats without the run that won, which "
+        "stands below it in small type ('best', the paper's protocol); 'one draw' marks what has no repeats. "
+        "Averages, colours, bold and verdicts are of the means. Any other method: one run at each point. "
+    )
 
 
 def _rows(
@@ -104,7 +117,7 @@ def _row(
         ours = score(data, method)
         note = "" if absent else ours.note
         cells.append(
-            Cell(ours.value, paper.value, ours.std if spread else None, paper.std, note=note),
+            Cell(ours.value, paper.value, ours.std if spread else None, paper.std, note=note, draw=ours.draw),
         )
     return data_row(data, cells, results.note(data, not absent))
 
@@ -138,7 +151,9 @@ def _mean_over_common(column: Sequence[Cell], common: list[Cell]) -> Cell:
     if _in_paper(column):
         return mean_cell(common)
     ours = [cell.ours for cell in common if cell.ours is not None]
-    return Cell(fmean(ours), note=count(len(ours), "set")) if ours else Cell(note="no common set")
+    if not ours:
+        return Cell(note="no common set")
+    return Cell(fmean(ours), note=count(len(ours), "set"), draw=mean_draw(common))
 
 
 def _in_paper(column: Sequence[Cell]) -> bool:
@@ -152,75 +167,3 @@ def common_rows(rows: list[TableRow]) -> list[TableRow]:
     # A method without any run must not empty the list of common sets.
     run = [i for i, c in enumerate(columns) if _in_paper(c) and any(cell.ours is not None for cell in c)]
     return [row for row in rows if run and all(row.cells[i].difference is not None for i in run)]
-
-
-def no_labels_table(results: Results) -> Table:
-    """Return mean scores over the data sets at one fixed setting per method."""
-    methods = results.methods("no-labels")
-    sets = common_no_label_sets(results)
-    rows = []
-    for method in methods:
-        # Over the same sets as the columns beside it, so that their difference is what labels add.
-        tuned = [results.best("comparison", data, method).value for data in sets]
-        cells = (
-            _mean_over(results, sets, method, "accuracy"),
-            _mean_over(results, sets, method, "nmi_max"),
-            Cell(fmean(v for v in tuned if v is not None)) if sets and None not in tuned else Cell(),
-            _mean_over(results, sets, method, "seconds"),
-        )
-        rows.append(TableRow(method, cells, note=_settings_note(results, sets, method)))
-    note = (
-        "No labels anywhere but in the scores: each method at one setting, fixed for all data sets; the "
-        f"library's defaults; three standard methods. Means over {count(len(sets), 'set')} that every method "
-        f"here finished ({_named(sets)}). The third column repeats what the search with labels adds."
-    )
-    columns = ("mean ACC", "mean NMI", "mean ACC, best over the grid", "seconds a run")
-    return Table(
-        "no_labels", "Means over the data sets", note, columns, tuple(rows), corner="method", colored=False
-    )
-
-
-def no_labels_sets_table(results: Results) -> Table:
-    """Return accuracy on every data set at one fixed setting per method."""
-    methods = tuple(results.methods("no-labels"))
-    rows = []
-    for data in results.data_sets("no-labels"):
-        scores = [results.average("no-labels", data, method, "accuracy") for method in methods]
-        cells = tuple(Cell(score.value, std=score.std, note=score.note) for score in scores)
-        rows.append(data_row(data, cells, counted=PAPER_NAMES))
-    note = "Accuracy at the fixed settings of the table above; ± over the seeds of random methods."
-    return Table(
-        "no_labels_sets", "Without labels, by data set", note, methods, tuple(rows), colored=False, best=True
-    )
-
-
-def common_no_label_sets(results: Results) -> list[str]:
-    """Return the paper's real sets that every method of the comparison without labels finished."""
-    methods = results.methods("no-labels")
-    return [
-        data
-        for data in results.data_sets("no-labels")
-        # Our own sets are in no average.
-        if data in REAL_SETS
-        and all(results.average("no-labels", data, m, "accuracy").value is not None for m in methods)
-    ]
-
-
-def _mean_over(results: Results, sets: list[str], method: str, measure: str) -> Cell:
-    scores = [results.average("no-labels", data, method, measure) for data in sets]
-    values = [score.value for score in scores if score.value is not None]
-    failed = sum(score.n_failed for score in scores)
-    note = f"{failed} runs failed" if failed else ""
-    return Cell(fmean(values) if values else None, note=note)
-
-
-def _settings_note(results: Results, sets: list[str], method: str) -> str:
-    """Return the fixed setting; a number of settings shows that a method does not keep to one."""
-    settings = {
-        format_params(dict(run["params"])) for data in sets for run in results.runs("no-labels", data, method)
-    }
-    return ", ".join(settings) if len(settings) < 2 else f"{len(settings)} settings"
-
-
-def _named(sets: list[str]) -> str:
-    return ", ".join(PAPER_NAMES[data] for data in sets) or "none"

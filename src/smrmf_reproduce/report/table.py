@@ -22,7 +22,7 @@ NEAR = 0.03
 HIGHER, LOWER, NEITHER = 1, -1, 0
 
 CSV_COLUMNS = (
-    *("table", "kind", "row", "column", "ours", "std", "paper", "paper_std", "difference"),
+    *("table", "kind", "row", "column", "ours", "std", "best_over_grid", "paper", "paper_std", "difference"),
     *("lowest", "highest", "note"),
 )
 
@@ -31,8 +31,9 @@ CSV_COLUMNS = (
 class Cell:
     """One figure of ours beside the paper's; either may be absent, and ``note`` says why.
 
-    ``std`` is over seeds, ``low`` and ``high`` over equally valid readings of the paper, ``text`` stands
-    where the entry is no number.
+    ``std`` is over seeds or repeats; where ``ours`` is a mean of repeats, ``draw`` is the best single run
+    over the grid; ``low`` and ``high`` are over equally valid readings of the paper; ``text`` stands where
+    the entry is no number.
     """
 
     ours: float | None = None
@@ -43,6 +44,7 @@ class Cell:
     high: float | None = None
     text: str = ""
     note: str = ""
+    draw: float | None = None
 
     @property
     def difference(self) -> float | None:
@@ -68,8 +70,8 @@ class Table:
 
     ``digits`` is for our figures, ``paper_digits`` for the paper's; ``colored`` cells show
     their difference, which makes sense only where a difference does (not for seconds on another machine);
-    ``goals`` has the columns where lower is better, or neither is; ``best`` marks our highest figure of each
-    row.
+    ``goals`` has the columns where lower is better, or neither is; ``best`` marks our best figure of each
+    row; ``files`` names further files with what a table leaves out.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Table:
     colored: bool = True
     best: bool = False
     goals: Mapping[str, int] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
 
     def goal(self, column: str) -> int:
         """Return which way a column is good."""
@@ -136,7 +139,16 @@ def mean_cell(cells: list[Cell]) -> Cell:
         return Cell(note="no set in both")
     ours = fmean(cell.ours for cell in both if cell.ours is not None)
     paper = fmean(cell.paper for cell in both if cell.paper is not None)
-    return Cell(ours, paper, note=count(len(both), "set"))
+    return Cell(ours, paper, note=count(len(both), "set"), draw=mean_draw(both))
+
+
+def mean_draw(cells: Iterable[Cell]) -> float | None:
+    """Return the mean of the best over the grid, None if it is that of our figures."""
+    cells = list(cells)
+    # A figure without repeats is the best over its grid itself.
+    values = [cell.ours if cell.draw is None else cell.draw for cell in cells]
+    known = [value for value in values if value is not None]
+    return fmean(known) if any(cell.draw is not None for cell in cells) else None
 
 
 def count(number: int, noun: str) -> str:
@@ -161,7 +173,8 @@ def to_csv(table: Table) -> str:
     writer.writerow(CSV_COLUMNS)
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
-            numbers = (_four(cell.ours), _four(cell.std), cell.paper, cell.paper_std, _four(cell.difference))
+            ours = (_four(cell.ours), _four(cell.std), _four(cell.draw))
+            numbers = (*ours, cell.paper, cell.paper_std, _four(cell.difference))
             note = "; ".join(part for part in (cell.text, cell.note, row.note) if part)
             writer.writerow(
                 (table.name, row.kind, row.name, column, *numbers, _four(cell.low), _four(cell.high), note)
@@ -183,12 +196,14 @@ def to_markdown(table: Table) -> str:
 
 
 def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
-    """Return "ours ± std [low, high] / paper (note)", leaving out what a cell does not have."""
+    """Return "ours ± std, best draw [low, high] / paper (note)", leaving out what a cell does not have."""
     ours = cell.text or number(cell.ours, table.digits)
     if best:
         ours = f"**{ours}**"
     if cell.std is not None:
         ours += f" ± {number(cell.std, table.digits)}"
+    if cell.draw is not None:
+        ours += f", best {number(cell.draw, table.digits)}"
     if cell.low is not None and cell.high is not None:
         ours += f" [{number(cell.low, table.digits)}, {number(cell.high, table.digits)}]"
     if cell.paper is not None:
@@ -197,8 +212,9 @@ def markdown_cell(table: Table, cell: Cell, best: bool = False) -> str:
 
 
 def best_columns(table: Table, row: TableRow) -> set[int]:
-    """Return the columns of our highest figure in a row, none where that means nothing."""
-    values = {i: cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
+    """Return the columns of our best figure in a row, none where that means nothing."""
+    goals = [table.goal(column) for column in table.columns]
+    values = {i: goals[i] * cell.ours for i, cell in enumerate(row.cells) if cell.ours is not None}
     # Averages over different numbers of sets, which the notes give, are not comparable.
     notes = {row.cells[i].note for i in values}
     if not table.best or len(values) < 2 or (row.kind == "average" and len(notes) > 1):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from statistics import fmean
 
 from smrmf_reproduce.report.paper import PAPER_NAMES, TWELVE_SETS, Paper
-from smrmf_reproduce.report.table import Cell, Table, Tables, count
+from smrmf_reproduce.report.table import Cell, Table, Tables, count, mean_draw
 from smrmf_reproduce.report.verdicts import MET, NOT_MET, UNTESTED, Judgement
 
 # 20-news is not the paper's matrix (paper note 37) and OVA_Colon's file is not at hand (paper note 40):
@@ -58,7 +58,8 @@ def agrees(cell: Cell, tolerance: float) -> bool:
 def mean_accuracy(tables: Tables, paper: Paper, method: str, bound: float) -> Judgement:
     """Judge: a method's mean accuracy over the twelve sets is at least a bound."""
     rule = (
-        f"Met: the mean of our best-over-the-grid accuracies, all twelve sets finished, is at least {bound}."
+        "Met: the mean of our accuracies, each at the best point of the grid and a mean of repeats where "
+        f"there are any, all twelve sets finished, is at least {bound}."
     )
     ours, printed, missing = _means(tables["acc"], method)
     if ours is None:
@@ -67,12 +68,17 @@ def mean_accuracy(tables: Tables, paper: Paper, method: str, bound: float) -> Ju
     if missing:
         found = f"{ours:.4f} (paper {printed:.4f}) over {count(len(TWELVE_SETS) - len(missing), 'set')}"
         return Judgement(rule, UNTESTED, f"{found}; no result for {', '.join(missing)}.")
-    return Judgement(rule, MET if ours >= bound else NOT_MET, f"{ours:.4f} (paper {printed:.4f}).")
+    draw = mean_draw(_twelve(tables["acc"], method).values())
+    best = "" if draw is None else f"best single runs over the grid {draw:.4f}, "
+    return Judgement(rule, MET if ours >= bound else NOT_MET, f"{ours:.4f} ({best}paper {printed:.4f}).")
 
 
 def above(tables: Tables, paper: Paper, method: str, rival: str) -> Judgement:
     """Judge: a method's mean accuracy over the twelve sets is above a rival's."""
-    rule = "Met: strictly higher mean of our accuracies, both methods finished on all twelve sets."
+    rule = (
+        "Met: strictly higher mean of our accuracies, means of repeats where there are any, both methods "
+        "finished on all twelve sets."
+    )
     ours, printed, missing = _means(tables["acc"], method)
     theirs, printed_theirs, missing_theirs = _means(tables["acc"], rival)
     if ours is None or theirs is None or missing or missing_theirs:
@@ -86,14 +92,18 @@ def above(tables: Tables, paper: Paper, method: str, rival: str) -> Judgement:
 
 def _means(table: Table, method: str) -> tuple[float | None, float | None, list[str]]:
     """Return our mean and the paper's over the twelve sets we have, and the names of those we have not."""
-    column = table.column(method)
-    cells = {PAPER_NAMES[data]: column[PAPER_NAMES[data]] for data in TWELVE_SETS}
+    cells = _twelve(table, method)
     have = [cell for cell in cells.values() if cell.ours is not None]
     missing = [name for name, cell in cells.items() if cell.ours is None]
     if not have:
         return None, None, missing
     papers = [cell.paper for cell in have if cell.paper is not None]
     return fmean(cell.ours for cell in have if cell.ours is not None), fmean(papers), missing
+
+
+def _twelve(table: Table, method: str) -> dict[str, Cell]:
+    column = table.column(method)
+    return {PAPER_NAMES[data]: column[PAPER_NAMES[data]] for data in TWELVE_SETS}
 
 
 def _pair(cell: Cell) -> str:

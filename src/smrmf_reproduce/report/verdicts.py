@@ -39,13 +39,17 @@ class Judgement(NamedTuple):
 
 @dataclass(frozen=True)
 class Claim:
-    """What the paper says, or this reproduction set out to reach, with its judgement."""
+    """What the paper says, or this reproduction set out to reach, with its judgement.
+
+    ``by_reading`` says what becomes of the verdict under other readings of what the paper leaves open.
+    """
 
     name: str
     statement: str
     rule: str
     verdict: str
     figures: str
+    by_reading: str = ""
 
 
 def all_or_some(outcomes: Sequence[bool], parts: int) -> str:
