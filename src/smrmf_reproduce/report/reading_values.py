@@ -11,8 +11,9 @@ from itertools import product
 from smrmf_reproduce.report.paper import shown_name
 from smrmf_reproduce.report.reading_choice import EXPERIMENT as CHOICE
 from smrmf_reproduce.report.results import ALSO_READ, READINGS, Results
-from smrmf_reproduce.report.score import Score, best_over_grid, point_key
+from smrmf_reproduce.report.score import Score, best_over_grid
 from smrmf_reproduce.report.table import format_params
+from smrmf_reproduce.run.best import point_key
 from smrmf_reproduce.run.store import Record
 
 MEASURES = {"ACC": "accuracy", "NMI": "nmi_max"}

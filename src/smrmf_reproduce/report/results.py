@@ -8,12 +8,14 @@ from dataclasses import replace
 from functools import cached_property
 
 from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, Paper
-from smrmf_reproduce.report.score import Score, best_over_grid, finished, mean_std, point_key
+from smrmf_reproduce.report.score import Score, best_over_grid, mean_std
+from smrmf_reproduce.run.best import finished, point_key
 from smrmf_reproduce.run.plan import MAIN, Run
+from smrmf_reproduce.run.repeats import COMPARISON, REPEATS
 from smrmf_reproduce.run.store import Record, count_failed
 
 # The experiments of the plan that the report treats in a way of their own.
-COMPARISON, READINGS, REPEATS, VIOLATION = "comparison", "readings", "repeats", "violation"
+READINGS, VIOLATION = "readings", "violation"
 # Those that are run under other readings as well, to judge the claims under them.
 ALSO_READ = ("moons", "sensitivity-k", "sensitivity-exemplars")
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, stdev
 from typing import Any
 
 from smrmf_reproduce.report.table import count
-from smrmf_reproduce.run.store import DONE, Record, count_failed
+from smrmf_reproduce.run.best import best_point, finished, point_key
+from smrmf_reproduce.run.store import Record, count_failed
 
 
 @dataclass(frozen=True)
@@ -72,34 +71,9 @@ class Score:
 
 
 def best_over_grid(runs: Sequence[Record], measure: str) -> Score:
-    """Return the grid point with the highest mean over its seeds.
-
-    Only the points with the most finished seeds compete: a point that lost seeds to failures or to an
-    interruption could otherwise win by the luck of the few that are left. Ties go to the first point in
-    the order of its written parameters, so the answer does not depend on the order of the runs.
-    """
-    points: dict[str, list[Record]] = defaultdict(list)
-    for run in finished(runs, measure):
-        points[point_key(run)].append(run)
-    if not points:
-        return Score(n_runs=len(runs), n_failed=count_failed(runs))
-    seeds = max(len(group) for group in points.values())
-    full = {key: group for key, group in sorted(points.items()) if len(group) == seeds}
-    # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
-    # exactly, so ties do not depend on the order of the seeds, and max keeps the first of equals.
-    best = max(full, key=lambda key: fmean(run[measure] for run in full[key]))
-    chosen = tuple(full[best])
+    """Return the score of the best grid point, chosen with the labels."""
+    chosen = tuple(best_point(runs, measure))
     return Score(*mean_std(chosen, measure), chosen, len(runs), count_failed(runs))
-
-
-def finished(runs: Iterable[Record], measure: str) -> list[Record]:
-    """Return the runs that ended well and carry this measure."""
-    return [run for run in runs if run["status"] == DONE and run.get(measure) is not None]
-
-
-def point_key(run: Record) -> str:
-    """Return a run's parameters as one stable string."""
-    return json.dumps(run["params"], sort_keys=True, default=str)
 
 
 def mean_std(runs: Sequence[Record], measure: str) -> tuple[float | None, float | None]:

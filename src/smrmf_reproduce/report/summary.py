@@ -10,9 +10,10 @@ from smrmf_reproduce.report.paper import shown_name
 from smrmf_reproduce.report.reading_choice import EXPERIMENT as CHOICE
 from smrmf_reproduce.report.reading_choice import describe_choice, judging_methods
 from smrmf_reproduce.report.reading_claims import ByReading, count_firm
-from smrmf_reproduce.report.results import COMPARISON, REPEATS, Results
+from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.table import NEAR, Table, Tables, count, exceeds, in_words, mean_cell
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
+from smrmf_reproduce.run.repeats import COMPARISON, REPEATS
 from smrmf_reproduce.run.store import count_failed
 
 

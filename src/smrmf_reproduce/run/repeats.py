@@ -15,7 +15,7 @@ from smrmf_reproduce.run.plan import MAIN, Plan, Run
 from smrmf_reproduce.run.store import Record
 
 # Whose best points are repeated, by each of these measures, and the name of the runs that do it.
-OF = "comparison"
+COMPARISON = "comparison"
 MEASURES = ("accuracy", "nmi_max")
 REPEATS = "repeats"
 # Relative to every entry of the start: far below all that a user could mean, far above rounding.
@@ -48,7 +48,7 @@ def _cells(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs of every method on every set whose best point is to be repeated."""
     cells: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in runs:
-        if MAIN in run.experiments.get(OF, ()):
+        if MAIN in run.experiments.get(COMPARISON, ()):
             cells[run.data, run.method].append(run)
     return list(cells.values())
 
