@@ -25,7 +25,7 @@ sys.path[:0] = [{here!r}, {soak!r}]
 import run, watchdog
 if __name__ == "__main__":
     watchdog.LOOK = 0.1
-    run.ATTACKS = {{"attack_of_a_test": run.Attack("a number", 1, 2, 0.3, 6)}}
+    run.ATTACKS = {{"attack_of_a_test": run.Attack("a number", 1, 2, 2, 6)}}
     sys.exit(run.main())
 """
 
@@ -53,3 +53,18 @@ def test_one_trial_can_be_repeated(soak):
         done = soak("--trial", str(number), "--markdown")
         assert done.returncode == code, done.stderr
         assert f"| attack_of_a_test | a number | 1 | {1 - code} |" in done.stdout
+
+
+def test_every_case_and_every_surrounding_has_its_trial():
+    code = (
+        f"import sys; sys.path.insert(0, {str(SOAK)!r}); import run, estimators, surroundings;"
+        "assert run.ATTACKS['lines'].count == len(estimators.CASES);"
+        "assert run.ATTACKS['surroundings'].count == len(surroundings.TRIALS)"
+    )
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr
+
+
+def test_an_attack_that_cannot_begin_has_not_held(soak, tmp_path):
+    (tmp_path / "attack_of_a_test.py").write_text("import no_such_module")
+    assert soak("--minutes", "1").returncode == 1

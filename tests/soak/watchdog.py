@@ -34,6 +34,7 @@ class Worker:
         self._process = SPAWN.Process(target=serve, args=(self._attack, theirs), daemon=True)
         self._process.start()
         theirs.close()  # or its end would not be seen here
+        self._line.recv()  # what it takes to begin is not part of a trial
 
     def failure_of(self, number: int) -> str:
         """Return what did not hold in a trial, or nothing."""
@@ -82,6 +83,7 @@ def serve(name: str, line: Any) -> None:
     # Warnings are no failures unless a trial says so; every trial hears each of them.
     warnings.simplefilter("ignore")
     attack = importlib.import_module(name).attack
+    line.send("ready")
     while True:
         try:
             number = line.recv()
