@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench clean
+.PHONY: help demo test lint bench soak clean
 
 help: ## list these commands
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-7s %s\n", $$1, $$2}'
@@ -36,6 +36,9 @@ lint: $(VENV)/ready-test ## lint, format check, types
 bench: $(VENV)/ready-test ## speed against peers and plain kernels (an idle machine gives honest ratios)
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/kernels.py
+
+soak: $(VENV)/ready-test ## attack it for twenty minutes: odd data, interruptions, kills, full disks (two idle cores)
+	@$(BIN)/python tests/soak/run.py
 
 clean: ## remove the environment and caches
 	@rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis demo.png

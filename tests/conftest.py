@@ -7,6 +7,9 @@ from hypothesis import settings
 
 from smrmf import datasets
 
+# Programs, not tests: `make soak`, and one that a test starts.
+collect_ignore = ["soak", "laws/forked_fits.py"]
+
 # The same examples in every run, and no limit on the first one, which compiles the kernels.
 settings.register_profile("smrmf", deadline=None, derandomize=True, max_examples=60, database=None)
 settings.load_profile("smrmf")

@@ -507,3 +507,13 @@ DATA = np.random.default_rng(0).random((30, 6))
 def test_as_many_clusters_as_points_are_all_points(kind):
     model = kind(30, random_state=0).fit(DATA)
     np.testing.assert_array_equal(np.sort(model.labels_), np.arange(30))
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_a_sparse_table_of_low_rank_has_one_result():
+    # Lanczos iterations run out of directions here, and go on in random ones.
+    X = sp.csr_array(np.full((37, 264), 3.0))
+    first, *others = (GNMF(3, max_iter=3, tol=0, random_state=0) for _ in range(4))
+    first.fit(X)
+    for other in others:
+        assert np.array_equal(other.fit(X).embedding_, first.embedding_)

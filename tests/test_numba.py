@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from types import FunctionType
 
 import numpy as np
 import pytest
@@ -112,3 +114,31 @@ def test_another_rounding_changes_the_name_in_the_cache(monkeypatch):
     before = triple.fingerprint()
     monkeypatch.setattr("smrmf._numba.FASTMATH", {"contract"})
     assert triple.fingerprint() != before
+
+
+def double(x):
+    return 2.0 * x
+
+
+def test_a_kernel_without_a_folder_for_its_cache_is_compiled_without_one():
+    # As in a folder that nobody may write to: numba knows no place for what has no file.
+    nowhere = double.__code__.replace(co_filename="<nowhere>")
+    assert kernel(FunctionType(nowhere, {"__name__": __name__}, "double"))(2.0) == 4.0
+
+
+# Kernels that call others, where no file may grow: the disk is full.
+FULL_DISK = """
+import resource
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+import numpy as np
+from smrmf._parallel import SERIAL
+from smrmf.graph.neighbors import find_neighbors
+print(find_neighbors(np.arange(40.0).reshape(20, 2), 3, pool=SERIAL).indices.shape)
+"""
+
+
+def test_a_full_disk_costs_the_cache_of_kernels_and_no_result(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    done = run_command([sys.executable, "-c", FULL_DISK], env=environment)
+    assert done.returncode == 0, done.stderr[-500:]
+    assert done.stdout.strip() == "(20, 3)"

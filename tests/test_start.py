@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 from sklearn.datasets import load_digits, make_blobs, make_circles
 from sklearn.decomposition._nmf import _initialize_nmf
@@ -151,3 +152,14 @@ def test_given_weights_are_meant_for_the_data_as_they_came():
     plain = RMNMF(2, init=G, manifold_weight=2.0).fit(X)
     huge = RMNMF(2, init=G, manifold_weight=2.0e100).fit(X * 1e100)
     assert huge.objective_ / 1e100 == pytest.approx(plain.objective_, rel=1e-6)
+
+
+def test_a_graph_with_few_eigenvalues_has_one_embedding():
+    """A star of 100 points: the Lanczos iterations run out of directions and go on in random ones."""
+    star = np.zeros((100, 100))
+    star[0, 1:] = star[1:, 0] = 1
+    first, *others = (
+        _smoothest(sp.csr_array(star), np.zeros(100, int), 1, 4, np.random.RandomState(0), 1)
+        for _ in range(6)
+    )
+    assert all(np.array_equal(other, first) for other in others)

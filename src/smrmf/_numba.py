@@ -47,18 +47,26 @@ class CompiledKernel:
         dispatcher = self._dispatcher
         if dispatcher is None:
             dispatcher = self.compile()
-        return dispatcher(*args)
+        try:
+            return dispatcher(*args)
+        except OSError:
+            # Of the cache, on a full disk for instance: kernels use no files, and none of them has run yet.
+            return self.compile(cached=False)(*args)
 
-    def compile(self) -> Callable[..., Any]:
+    def compile(self, cached: bool = True) -> Callable[..., Any]:
         """Return the compiled function, compiling it and the kernels it names if need be."""
         with _lock:
-            if self._dispatcher is None:
+            if self._dispatcher is None or not cached:
                 from numba import njit
 
-                self._dispatcher = njit(nogil=True, cache=True, fastmath=FASTMATH)(self._source())
+                source = self._source(cached)
+                try:
+                    self._dispatcher = njit(nogil=True, cache=cached, fastmath=FASTMATH)(source)
+                except RuntimeError:  # there is no folder for the cache that this user may write to
+                    self._dispatcher = njit(nogil=True, fastmath=FASTMATH)(source)
             return self._dispatcher
 
-    def _source(self) -> FunctionType:
+    def _source(self, cached: bool) -> FunctionType:
         """Return a copy of the function for numba, which needs two things the original cannot have.
 
         Its globals must name compiled functions, where those of the module name kernels not yet compiled.
@@ -67,7 +75,7 @@ class CompiledKernel:
         """
         original = self.function
         namespace = {
-            name: value.compile() if isinstance(value, CompiledKernel) and value is not self else value
+            name: value.compile(cached) if isinstance(value, CompiledKernel) and value is not self else value
             for name, value in self._globals_in_use().items()
         }
         copy = FunctionType(original.__code__, namespace, original.__name__, original.__defaults__)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 DEFAULT_NEIGHBORS = 10
+LONGEST_SHOWN = 100  # letters of a value in a sentence
 
 
 class ParameterError(ValueError, TypeError):
@@ -138,7 +139,13 @@ def check_parameters(owner: str, values: Mapping[str, Any], own: Constraints) ->
             raise TypeError(f"{owner} has a parameter {name!r} without a constraint: add it to _constraints.")
         if not any(constraint.accepts(value) for constraint in constraints[name]):
             wanted = " or ".join(str(constraint) for constraint in constraints[name])
-            raise ParameterError(f"{name}={value!r} is not valid for {owner}: it must be {wanted}.")
+            raise ParameterError(f"{name}={shown(value)} is not valid for {owner}: it must be {wanted}.")
+
+
+def shown(value: Any) -> str:
+    """Return a value as a sentence can show it: on one line, and only the beginning of a long one."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
 
 
 def check_n_clusters(n_clusters: int, n_samples: int) -> None:

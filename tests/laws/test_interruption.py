@@ -73,7 +73,8 @@ def check_interruptions(case: Case, files: Callable[[str], bool]) -> int:
 
     later = fitted_to(new)
     threads = blas_threads()
-    lines = lines_of(lambda: fitted_to(new), files)
+    # Of the fit alone: the making of an estimator has lines too.
+    lines = lines_of(partial(quietly, case.make(**settings).fit, new), files)
     model = fitted_to(old)
     for line in lines:
         before = dict(vars(model))

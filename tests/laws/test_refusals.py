@@ -11,8 +11,10 @@ import pytest
 import scipy.sparse as sp
 from cases import POINTS
 from estimators import CASES, each, each_of, marks
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from smrmf import _arrays
+from smrmf import SelectiveRMNMF, _arrays
 
 EITHER_FORM = pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
 
@@ -63,6 +65,22 @@ def test_every_parameter_refuses_nonsense(case, name, kind):
     default = inspect.signature(type(case.estimator)).parameters[name].default
     if kind == "word" and isinstance(default, str):  # one that would do
         assert repr(default) in message
+
+
+@pytest.mark.parametrize("case", {type(case.estimator): case for case in reversed(CASES)}.values(), ids=str)
+def test_a_value_of_many_lines_is_refused_in_one(case):
+    long = np.arange(3.0 * len(POINTS)).reshape(-1, 3)
+    for name in {"n_clusters", "tol", "labels", "exemplars"} & case.estimator.get_params(deep=False).keys():
+        message = refused(
+            case.make(**{name: long}), case.usual(), ValueError, f"{name}=array([[ 0., 1.,", "..."
+        )
+        assert len(message) < 300
+
+
+def test_a_selector_of_many_lines_is_refused_in_one():
+    selector = make_pipeline(*(StandardScaler(with_mean=False) for _ in range(9)))
+    assert "\n" in repr(selector)
+    refused(SelectiveRMNMF(3, selector=selector), POINTS, ValueError, "selector=Pipeline(", "...")
 
 
 # Numbers just beyond what a parameter may be, whoever has it.

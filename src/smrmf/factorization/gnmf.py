@@ -7,7 +7,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils import Tags, check_random_state
 
 from smrmf._arrays import check_nonnegative, divide_keeping_dtype, scale_to_safe_range
@@ -233,13 +233,29 @@ def first_factors(
     if not sp.issparse(X) and min(n, m) <= FEW:
         left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
     else:
-        # A given v0 makes ARPACK repeatable; a positive one has a part along the leading vector of X >= 0.
-        left, values, right = svds(X, k=n_clusters, v0=random_state.uniform(0.5, 1, min(n, m)))
-        # svds returns singular values in ascending order.
-        left, values, right = left[:, ::-1], values[::-1], right[::-1]
+        # Positive, so that it has a part along the leading vector of X >= 0.
+        first = random_state.uniform(0.5, 1, min(n, m))
+        left, values, right = leading_singular_vectors(X, n_clusters, first)
     # Zeros of the non-negative SVD become the mean of X: updates never leave a zero (paper note 13).
     G, F = (
         np.where(part > ROUNDING_SHARE * part.max(), part, mean).astype(X.dtype)
         for part in nonnegative_parts(left[:, :n_clusters], values, right)
     )
     return G, F
+
+
+def leading_singular_vectors(
+    X: Any, count: int, first: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the leading ``left, values, right`` of the SVD of a large X, the same ones every time.
+
+    As ``scipy.sparse.linalg.svds``, whose iterations go on in a random direction, which it does not let us
+    seed, when a table of low rank leaves them no other.
+    """
+    tall = X.T if X.shape[0] < X.shape[1] else X
+    side = tall.shape[1]
+    gram = LinearOperator((side, side), matvec=lambda v: tall.T @ (tall @ v), dtype=X.dtype)
+    basis, _ = np.linalg.qr(eigsh(gram, k=count, v0=first.astype(X.dtype), rng=0)[1])
+    left, values, turn = scipy.linalg.svd(tall @ basis, full_matrices=False, check_finite=False)
+    right = turn @ basis.T
+    return (left, values, right) if tall is X else (right.T, values, left.T)

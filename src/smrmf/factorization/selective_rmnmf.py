@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 
-from smrmf._validation import NONE, Constraints, InstanceOf, ParameterError
+from smrmf._validation import NONE, Constraints, InstanceOf, ParameterError, shown
 from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, GivenExemplars, Slots
@@ -173,8 +173,8 @@ def fit_selector(selector: Any, problem: Problem) -> Any:
     n, chosen = problem.sizes.n_samples, np.asarray(getattr(fitted, "exemplar_indices_", ()))
     if chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= n:
         raise ParameterError(
-            f"selector={selector!r} does not set exemplar_indices_ to rows of X, whole numbers from 0 to "
-            f"{n - 1}, in its fit: give IPM(), KDPP(), DS3(), ESC() or an estimator that does."
+            f"selector={shown(selector)} does not set exemplar_indices_ to rows of X, whole numbers from "
+            f"0 to {n - 1}, in its fit: give IPM(), KDPP(), DS3(), ESC() or an estimator that does."
         )
     return fitted
 

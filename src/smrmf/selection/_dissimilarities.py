@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 from smrmf._arrays import scale_to_safe_range
 from smrmf._parallel import Pool, row_blocks
-from smrmf._validation import ParameterError
+from smrmf._validation import ParameterError, shown
 
 # The names that sklearn.metrics.pairwise_distances knows; asking it would import it, which is slow.
 METRICS = (
@@ -139,7 +139,7 @@ def from_source_to_target(metric: Callable[[Any, Any], Any]) -> Callable[[Any, A
         ):
             return float(value)
         raise ParameterError(
-            f"metric={name_of(metric)} returned {value!r} for two points: it must return a real number."
+            f"metric={name_of(metric)} returned {shown(value)} for two points: it must return a real number."
         )
 
     return measured
