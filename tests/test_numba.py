@@ -142,3 +142,26 @@ def test_a_full_disk_costs_the_cache_of_kernels_and_no_result(tmp_path):
     done = run_command([sys.executable, "-c", FULL_DISK], env=environment)
     assert done.returncode == 0, done.stderr[-500:]
     assert done.stdout.strip() == "(20, 3)"
+
+
+# Prints what kernels that call other kernels compute, to the last bit.
+NESTED = """
+import hashlib
+import numpy as np
+from smrmf.kernels.simplex import solve_columns, solve_weighted_rows
+rng = np.random.default_rng(0)
+U, D = rng.random((60, 60)), rng.random((60, 60))
+S = np.empty_like(U)
+solve_weighted_rows(U, D, 0, S)
+z, level = np.empty(3600), np.empty(60)
+solve_columns(np.arange(0, 3601, 60), D.ravel(), np.full(60, 0.3), np.full(60, np.inf), z, level)
+print(hashlib.sha256(S.tobytes() + z.tobytes() + level.tobytes()).hexdigest())
+"""
+
+
+def test_code_from_the_cache_is_the_code_that_was_compiled(tmp_path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", NESTED]
+    compiled, cached = (run_command(command, env=environment).stdout for _ in range(2))
+    assert list(tmp_path.rglob("*.nbi"))
+    assert compiled == cached != ""

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import numpy as np
@@ -13,7 +16,7 @@ from hypothesis import strategies as st
 from patience import patience
 from threadpoolctl import threadpool_info
 
-from smrmf._parallel import BLOCK_ENTRIES, SERIAL, row_blocks, thread_pool
+from smrmf._parallel import BLOCK_ENTRIES, SERIAL, WARNING_FILTERS, row_blocks, thread_pool
 
 
 @given(st.integers(0, 5000), st.integers(0, 2 * BLOCK_ENTRIES))
@@ -127,3 +130,18 @@ def test_overlapping_pools_in_two_threads_leave_openmp_as_it_was_in_both():
         worker.join()
     assert len(seen) == 3
     assert all(expected == found for expected, found in seen), seen
+
+
+def test_filters_of_warnings_are_changed_by_one_thread_after_the_other():
+    filters, inside = list(warnings.filters), []
+
+    def change(_):
+        with WARNING_FILTERS.changed("ignore"):
+            inside.append(1)
+            assert len(inside) == 1
+            time.sleep(0.01)
+            inside.pop()
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(change, range(12)))
+    assert warnings.filters == filters

@@ -18,6 +18,9 @@ from typing import Any
 # Sums may be reordered so that they vectorise. "nnan" and "ninf" are left out, so that NaN and infinity keep
 # their meaning: kernels compare with infinite levels and bounds.
 FASTMATH = {"reassoc", "contract", "nsz", "arcp"}
+# Kernels are part of those that call them. Otherwise a process that has compiled both would call the one code
+# of the callee, and a process that has read both from the cache the other, with sums in another order.
+OPTIONS: dict[str, Any] = {"nogil": True, "fastmath": FASTMATH, "forceinline": True}
 
 # Reentrant: compiling a kernel compiles the kernels that it calls, in the same thread.
 _lock = threading.RLock()
@@ -61,9 +64,9 @@ class CompiledKernel:
 
                 source = self._source(cached)
                 try:
-                    self._dispatcher = njit(nogil=True, cache=cached, fastmath=FASTMATH)(source)
+                    self._dispatcher = njit(cache=cached, **OPTIONS)(source)
                 except RuntimeError:  # there is no folder for the cache that this user may write to
-                    self._dispatcher = njit(nogil=True, fastmath=FASTMATH)(source)
+                    self._dispatcher = njit(**OPTIONS)(source)
             return self._dispatcher
 
     def _source(self, cached: bool) -> FunctionType:
@@ -90,7 +93,8 @@ class CompiledKernel:
         callees = [value.fingerprint() for _, value in uses if isinstance(value, CompiledKernel)]
         # Numba compiles global numbers in as constants, so a new value needs new code.
         constants = [repr(value) for _, value in uses if isinstance(value, int | float)]
-        text = repr((code.co_code, code.co_consts, code.co_names, callees, constants, sorted(FASTMATH)))
+        options = sorted(FASTMATH), OPTIONS["forceinline"]
+        text = repr((code.co_code, code.co_consts, code.co_names, callees, constants, options))
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def _globals_in_use(self) -> dict[str, Any]:

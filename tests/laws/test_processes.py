@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import subprocess
 import sys
-import warnings
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,6 +12,7 @@ import numpy as np
 import pytest
 from estimators import CASES
 from loky import get_reusable_executor
+from patience import patience, run_command
 from support import fitted, results
 
 PROGRAM = Path(__file__).with_name("forked_fits.py")
@@ -30,7 +29,6 @@ def fit_by_name(name):
 
 @pytest.mark.filterwarnings("ignore:The graph is empty")
 def test_fits_at_once_have_the_result_of_one_alone():
-    filters = list(warnings.filters)
     names = [case.name for case in CASES]
     spawning = multiprocessing.get_context("spawn")
     workers = {
@@ -46,7 +44,6 @@ def test_fits_at_once_have_the_result_of_one_alone():
     finally:
         for pool in workers.values():
             pool.shutdown()
-    assert warnings.filters == filters  # which all threads share
 
 
 def same_results(found, alone, where):
@@ -58,7 +55,7 @@ def same_results(found, alone, where):
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_process_forked_while_a_thread_fits_can_fit():
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
-    command = [sys.executable, PROGRAM, "20"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=250)
+    command = [sys.executable, PROGRAM, str(patience(20))]
+    done = run_command(command, seconds=250, env=environment)
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [case.name for case in CASES]
