@@ -12,6 +12,7 @@ from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 
 from smrmf import _arrays
 from smrmf._parallel import SERIAL_LIBRARIES
+from smrmf.kernels.principal_axes import orthogonal_remainder
 from smrmf.selection.ipm import IPM, longest_direction
 
 MATCHINGS = ["original", "residual"]
@@ -302,3 +303,9 @@ def test_what_would_not_fit_in_memory_is_refused(monkeypatch):
     monkeypatch.setattr(_arrays, "available_bytes", lambda: 5 * 8 * 12 * 12 - 1)
     with pytest.raises(MemoryError, match=r"5 arrays of 12 x 12.*TruncatedSVD"):
         IPM().fit(data_of("tall"))
+
+
+def test_nothing_is_left_of_a_vector_inside_the_span():
+    span = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(orthogonal_remainder(span, np.array([3.0, -2.0, 0.0])), 0)
+    np.testing.assert_allclose(orthogonal_remainder(span, np.array([3.0, -2.0, 5.0])), [0, 0, 1])

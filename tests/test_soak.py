@@ -68,3 +68,11 @@ def test_every_case_and_every_surrounding_has_its_trial():
 def test_an_attack_that_cannot_begin_has_not_held(soak, tmp_path):
     (tmp_path / "attack_of_a_test.py").write_text("import no_such_module")
     assert soak("--minutes", "1").returncode == 1
+
+
+# Trials that did not hold once: rows of APMF whose entries came and went for ever, and a row that left IPM no
+# direction.
+@pytest.mark.parametrize("trial", ["9577", "8820"])
+def test_what_was_found_once_is_mended(trial):
+    done = run_command([sys.executable, SOAK / "run.py", "--only", "fuzz", "--trial", trial])
+    assert done.returncode == 0, done.stdout

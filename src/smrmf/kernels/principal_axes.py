@@ -25,10 +25,13 @@ class Axes(NamedTuple):
 
 
 def orthogonal_remainder(span, vector):
-    """Return the unit vector along what is left of a vector outside the span of orthonormal rows."""
+    """Return the unit vector along what is left of a vector outside the span of orthonormal rows.
+
+    Where nothing at all is left it is zero.
+    """
     for _ in range(2):  # rounding leaves a little of the span the first time
         vector = vector - (span @ vector) @ span
-        vector /= np.linalg.norm(vector)
+        vector /= np.linalg.norm(vector) or 1.0
     return vector
 
 

@@ -227,11 +227,13 @@ def solve_weighted_row(u, d, own, s, excess):
                 slope += weight
                 offset += excess[j] * weight
                 active += 1
-        # eta only falls and the active set only shrinks: an equal count is an equal set.
-        if active == n_active:
+        level = offset / slope
+        # eta only falls and the active set only shrinks: an equal count is an equal set. Where rounding lets
+        # eta rise, entries at the level would come and go for ever.
+        if active == n_active or not level < eta:
             break
         n_active = active
-        eta = offset / slope
+        eta = level
     total = 0.0
     for j in range(n):
         share = max(eta - excess[j], 0.0) / max(u[j] / mean, SMALLEST_WEIGHT_SHARE)
