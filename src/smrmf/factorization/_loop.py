@@ -205,8 +205,6 @@ def factorize(
 
         # The objective itself, on G and without multiplier terms (paper note 10).
         history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
-        if not np.isfinite(history[-1]):
-            raise FloatingPointError("The objective of the loop is not finite")
         status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
         state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history, status)
         stopped = on_iteration is not None and on_iteration(state)
@@ -304,6 +302,8 @@ def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: flo
 
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:
     """Judge an iteration; the objective alone would stop at a turning point (paper notes 10 and 11)."""
+    if not np.isfinite(history[-1]):
+        raise FloatingPointError("The objective of the loop is not finite")
     # Constraints first: while they fail, a settled objective means nothing.
     if gap > FEASIBLE * size:
         return Status.RESIDUAL
