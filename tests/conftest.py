@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import moons_plan
 import pytest
 from hypothesis import settings
 
@@ -26,3 +27,11 @@ def real_data():
         return datasets.load(name, download=False, cleaned=cleaned)
 
     return load
+
+
+@pytest.fixture(scope="session")
+def plan(tmp_path_factory):
+    """Return the file of a small reproduction."""
+    path = tmp_path_factory.mktemp("plan") / "plan.toml"
+    path.write_text(moons_plan.PLAN)
+    return path

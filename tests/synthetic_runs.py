@@ -237,11 +237,12 @@ def _moons(rng):
             "exemplars": exemplars,
         }
         shares = {"selected": 0.02, "other": 0.05, "bad_nbh": 0.0} if method == "SMRMF" else None
-        kept = {"experiments": ["moons"], "neighborhoods": shares}
-        runs.append(record(data, method, right, picture=picture, **kept))
+        kept = {"params": {"manifold_weight": 0.1}, "neighborhoods": shares}
+        both = ["moons", "moons-readings"]
+        runs.append(record(data, method, right, picture=picture, experiments=both, **kept))
         for reading in READINGS:
             score = float(np.clip(right + rng.normal(0, 0.05), 0.5, 0.99))
-            runs.append(record(data, method, score, reading=reading, **kept))
+            runs.append(record(data, method, score, experiments=both[1:], reading=reading, **kept))
     return runs
 
 

@@ -140,6 +140,15 @@ def test_rows_keep_their_precision_and_their_own_places(dtype):
         np.testing.assert_array_equal(into, S)
 
 
+@pytest.mark.timeout(60)  # not scaled by the load: it ends at once or never
+def test_a_row_whose_level_rises_by_rounding_ends():
+    d = 0.9996326161760329
+    # Without a weight the second entry takes what the last one, whose share is at most d, leaves. In units of
+    # the mean weight it has 1e-12, so the level's last bit is worth 4e-4 of a share.
+    s = solve(np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, d, 91.71275857326278, 9.158844469664374e-13]), 0)
+    np.testing.assert_allclose(s, [0, 1 - d, 0, d], atol=1e-3)
+
+
 # Squared distances and cluster terms of a row; point 0 is the row's own.
 ROWS = {
     "two points": ([0, 2.0], [0, 1.0]),

@@ -17,7 +17,7 @@ CUT_OFF = """
 import pytest
 from patience import run_command
 
-@pytest.mark.timeout(3)
+@pytest.mark.timeout({seconds})
 def test_hangs():
     run_command(["bash", "-c", {command!r}], seconds=3600)
 """
@@ -36,7 +36,7 @@ def test_a_command_that_takes_too_long_leaves_no_process_behind(tmp_path):
 
 def test_a_test_that_is_cut_off_leaves_no_process_behind(tmp_path):
     note, test = tmp_path / "leader", tmp_path / "test_cut_off.py"
-    test.write_text(CUT_OFF.format(command=hanging(note)[-1]))
+    test.write_text(CUT_OFF.format(command=hanging(note)[-1], seconds=patience(3)))
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     words = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--rootdir", tmp_path, test]
     done = run_command(words, env=os.environ | {"PYTHONPATH": path}, cwd=tmp_path)

@@ -48,13 +48,6 @@ finally:
 """
 
 
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory):
-    path = tmp_path_factory.mktemp("plan") / "plan.toml"
-    path.write_text(PLAN)
-    return path
-
-
 @pytest.mark.parametrize("arguments", [["--list"], []])
 def test_the_command_line_refuses_unknown_names_in_one_line(arguments, tmp_path):
     command = [*COMMAND, *arguments, "--only", "SMURF", "--output", tmp_path / "out"]

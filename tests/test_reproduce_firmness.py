@@ -14,10 +14,12 @@ from smrmf_reproduce.report.figures import draw_figures
 from smrmf_reproduce.report.outline import compose
 from smrmf_reproduce.report.paper import TWELVE_SETS
 from smrmf_reproduce.report.provenance import Provenance
+from smrmf_reproduce.report.reading_values import repeats_csv
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import Cell, mean_cell, to_csv, to_markdown
+from smrmf_reproduce.report.table import DASH, Cell, mean_cell, to_csv, to_markdown
 from smrmf_reproduce.report.tables import build_tables
 from smrmf_reproduce.report.verdicts import NOT_MET
+from smrmf_reproduce.run.plan import Run
 
 DRAWS = (0.60, 0.65, 0.73)
 
@@ -136,10 +138,67 @@ def test_the_summary_begins_with_the_spread_and_with_what_the_best_draw_adds():
     runs = [record(data, "SMRMF", 0.9) for data in ("wave", "sonar", "orl")]
     more = repeats(runs[0], (0.8, 0.8)) + repeats(runs[1], (0.6, 0.8)) + repeats(runs[2], (0.86, 0.88))
     first = compose(results(runs + more), Provenance()).summary[0]
-    assert first.startswith("Figures of SMRMF are means of two runs")
+    assert first.startswith("Figures of SMRMF are means of two runs at")
     assert "starts that differ by 1e-10" in first
     assert (
         f"median {stdev((0.86, 0.88)):.3f}, largest {stdev((0.6, 0.8)):.3f} (SMRMF on Sonar), over 3" in first
     )
-    assert "adds 0.100 to the mean in the median" in first
+    assert "is 0.100 higher than that mean in the median cell" in first
     assert "No figure has been repeated" in compose(results(runs), Provenance()).summary[0]
+
+
+def test_the_summary_says_how_many_repeats_there_are_where_cells_differ():
+    runs = [record(data, "SMRMF", 0.9) for data in ("wave", "sonar", "orl", "isolet")]
+    more = repeats(runs[0], (0.8, 0.8)) + repeats(runs[1], (0.6, 0.8)) + repeats(runs[2], DRAWS)
+    first = compose(results(runs + more), Provenance()).summary[0]
+    assert "means of two to three runs (fewer than three in 2 cells, one run in 1 cell, where" in first
+
+
+def test_the_mean_beside_the_papers_best_run_has_our_best_runs_beside_it():
+    runs = [record("wave", "SMRMF", 0.9)]
+    summary = compose(results(runs + repeats(runs[0], (0.6, 0.8))), Provenance()).summary
+    (line,) = [s for s in summary if s.startswith("ACC")]
+    assert "SMRMF 0.700 (best single runs 0.900, paper 0.850, 1 set)" in line
+
+
+def as_planned(record):
+    """The run of the plan behind a made-up record."""
+    names = ("data", "method", "method", "settings", "params", "seed", "experiments")
+    return Run(*(record[name] for name in names))
+
+
+def test_a_cell_with_repeats_to_do_has_no_figure_yet():
+    runs = two_points()
+    again = repeats(runs[0], DRAWS)
+    planned = [as_planned(run) for run in (*runs, *again)]
+    for n_done, note in ((0, "3 repeats to do"), (2, "1 repeat to do")):
+        found = results([*runs, *again[:n_done]], planned=planned)
+        score = found.best("comparison", "wave", "SMRMF")
+        assert (score.value, score.std, score.draw, score.note) == (None, None, 0.80, note)
+        assert f"{DASH}, best 0.800 / 0.85 (" in to_markdown(build_tables(found)["acc"])
+    whole = results([*runs, *again], planned=planned).best("comparison", "wave", "SMRMF")
+    assert (whole.value, whole.note) == (pytest.approx(fmean(DRAWS)), "")
+
+
+def test_figures_of_the_run_that_won_say_nothing_of_repeats():
+    runs = [record(data, "SMRMF", 0.8, neighborhoods={"selected": 0.1}) for data in ("wave", "sonar")]
+    runs += repeats(runs[0], DRAWS) + repeats(runs[1], DRAWS[:2])
+    assert cell(table("acc", runs), "Sonar", "SMRMF").note == "2 repeats"
+    assert cell(table("convergence", runs), "Sonar", "iterations").note == ""
+    assert cell(table("violation", runs), "Sonar", "after: bad neighbours").note == ""
+    assert cell(table("label_mismatch", runs), "Sonar", "selected").note == ""
+
+
+def test_figures_on_the_moons_are_means_too():
+    runs = [record("2d-moons", "SMRMF", 0.9, experiments=["moons"])]
+    found = cell(table("two_moons", runs + repeats(runs[0], DRAWS)), "2DMoons, SMRMF", "ACC")
+    assert (found.ours, found.draw) == (pytest.approx(fmean(DRAWS)), 0.9)
+
+
+def test_every_repeat_stands_in_a_file():
+    runs = two_points()
+    lines = list(csv.DictReader(io.StringIO(repeats_csv(results(runs + repeats(runs[0], DRAWS))))))
+    found = {(line["measure"], line["setting"], line["repeat"]): float(line["value"]) for line in lines}
+    assert found == {(m, "w=1", str(i)): d for m in ("ACC", "NMI") for i, d in enumerate(DRAWS, start=1)}
+    assert {(line["data set"], line["method"]) for line in lines} == {("Wave", "SMRMF")}
+    assert repeats_csv(results(runs)) == ""

@@ -16,7 +16,7 @@ from smrmf_reproduce.command import Request, describe, reproduce
 from smrmf_reproduce.run.best import best_point
 from smrmf_reproduce.run.measure import failed
 from smrmf_reproduce.run.methods import build, changed_start
-from smrmf_reproduce.run.plan import Plan
+from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.repeats import PERTURBATION, expected_repeats, known_repeats
 
 TEXT = """
@@ -106,6 +106,21 @@ def test_methods_with_chance_of_their_own_are_not_repeated(plan):
     assert {run.method for run in expected_repeats(plan, plan.runs, {})} == {"RMNMF"}
 
 
+def test_the_best_point_on_the_moons_is_repeated_too():
+    plan = Plan(tomllib.loads(TEXT.replace('name = "comparison"', 'name = "moons"')))
+    known = {run.key: done(run, 0.5, 0.5) for run in plan.runs}
+    assert weights(known_repeats(plan, plan.runs, known)) == [(0.01, 1), (0.01, 2), (0.01, 3)]
+
+
+@pytest.mark.parametrize("more", ["repeats = 2", "[methods.KMeans.fixed]\nfill = 0.1"])
+def test_a_start_that_is_not_the_svd_is_not_changed(more, tmp_path):
+    path = tmp_path / "plan.toml"
+    path.write_text(TEXT.replace("seeds = 2\n[[", f"seeds = 2\n{more}\n[[", 1))
+    with pytest.raises(PlanError, match="start of 'KMeans', which has no init='nndsvd'"):
+        reproduce(Request(output=tmp_path / "out", plan=path), Console(file=io.StringIO()))
+    assert not (tmp_path / "out").exists()
+
+
 def test_quick_has_fewer_repeats():
     quick = Plan(tomllib.loads(TEXT), quick=True)
     assert len(expected_repeats(quick, quick.runs, {})) == 2
@@ -160,7 +175,11 @@ def test_repeats_follow_the_runs_and_go_on_after_a_stop(plan, tmp_path):
         if "perturbation" in (record := json.loads(path.read_text()))["settings"]
     }
     assert len(repeated) == n_all - 8
-    next(iter(repeated)).unlink()
+    # A damaged repeat is named, as any other record is, and done again.
+    damaged = next(iter(repeated))
+    damaged.write_text("{")
+    assert f"Left out: {damaged} is no record" in said(page_only=True)
+    damaged.unlink()
     listed = {tuple(row[:2]): row[2:4] for row in describe(Request(output=output, plan=path), Console())}
     assert listed["2d-moons", "RMNMF"] == (n_all - 2, n_all - 3)
     assert f"{n_all} runs, {n_all - 1} of them done before." in said()

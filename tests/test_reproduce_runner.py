@@ -12,18 +12,11 @@ from dataclasses import replace
 
 import pytest
 from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
-from moons_plan import GOOD, PLAN, carry_out, results, start, told, wait_for_records
+from moons_plan import GOOD, carry_out, results, start, told, wait_for_records
 
 from smrmf_reproduce.run.plan import Plan
 from smrmf_reproduce.run.runner import KILLED, batches, ended_by
 from smrmf_reproduce.run.store import Store, busy_seconds, sole_use, write_atomically
-
-
-@pytest.fixture(scope="module")
-def plan(tmp_path_factory):
-    path = tmp_path_factory.mktemp("plan") / "plan.toml"
-    path.write_text(PLAN)
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -203,12 +196,13 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
 
 
 def test_the_total_time_counts_every_moment_once():
-    def record(start, length):
-        return {"started": f"2026-01-01T00:00:{start:02d}+00:00", "spent": length}
+    def record(start, length, **more):
+        return {"started": f"2026-01-01T00:00:{start:02d}+00:00", "spent": length} | more
 
     assert busy_seconds([record(0, 10), record(5, 10), record(30, 5)]) == pytest.approx(20)
     assert busy_seconds([record(0, 10), record(2, 3)]) == pytest.approx(10)
     assert busy_seconds([record(0, None)]) == 0
+    assert busy_seconds([record(0, 10, took=12), record(11, 3)]) == pytest.approx(14)  # loading counts too
     assert busy_seconds([]) == 0
 
 

@@ -20,7 +20,7 @@ from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.run.environment import machine, versions
 from smrmf_reproduce.run.measure import MEASUREMENTS, SIMULATED, load_points
-from smrmf_reproduce.run.methods import find_estimator
+from smrmf_reproduce.run.methods import find_estimator, starts_from_svd
 from smrmf_reproduce.run.plan import Plan, PlanError, Run
 from smrmf_reproduce.run.progress import Forecast, RunProgress, clock
 from smrmf_reproduce.run.repeats import expected_repeats, known_repeats
@@ -98,12 +98,13 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
     # Raises for a data folder that does not exist; ``not_loadable`` would only leave out all its sets.
     catalogue = list_datasets(request.data_home)
     check_data_sets(wanted, catalogue)
+    check_starts(plan, wanted)
     session = Session.open(wanted, Store(request.output))
+    session = session.with_runs(known_repeats(plan, session.runs, session.known))
     tell_damage(session.store, console)
     # A set without anything to do is not loaded: its records are all that the page needs of it.
     absent = not_loadable(session.pending(), request.data_home)
     session = session.without(absent)
-    session = session.with_runs(known_repeats(plan, session.runs, session.known))
     for sentence in absent.values():
         console.print(f"Left out: {sentence}", style="yellow", soft_wrap=True, markup=False, highlight=False)
     n_done = len(session.runs) - len(session.pending())
@@ -120,8 +121,9 @@ def reproduce(request: Request, console: Console, *, page_only: bool = False) ->
 
 
 def tell_damage(store: Store, console: Console) -> None:
-    """Name the files that should be records and are not, each in a line."""
-    for path, reason in store.damaged.items():
+    """Name the files that should be records and are not, each in a line and once."""
+    while store.damaged:
+        path, reason = store.damaged.popitem()
         said = f"Left out: {path} is no record ({reason}); its run counts as not done."
         console.print(said, style="yellow", soft_wrap=True, markup=False, highlight=False)
 
@@ -139,6 +141,17 @@ def check_estimators(runs: Sequence[Run]) -> None:
     # As text: a plan may have a number there, which is no name either.
     for name in dict.fromkeys(map(str, [*(run.estimator for run in fits), *selectors])):
         find_estimator(name)
+
+
+def check_starts(plan: Plan, runs: Sequence[Run]) -> None:
+    """Refuse a plan that changes the start of a method which does not begin with the non-negative SVD."""
+    for run in runs:
+        changed = run.settings.get("fill") or plan.method(run.method, run.data).repeats
+        if not run.is_measurement and changed and not starts_from_svd(run):
+            raise PlanError(
+                f"The plan fills or repeats the start of {run.method!r}, which has no init='nndsvd': take "
+                "'repeats' and 'fill' away from it."
+            )
 
 
 def check_measurements(runs: Sequence[Run]) -> None:
@@ -172,6 +185,7 @@ def carry_out(
     with progress:
         _do_pending(session, progress, request)
         session = session.with_runs(known_repeats(plan, session.runs, session.known))
+        tell_damage(session.store, console)
         progress.expect(repeats := [run for run in session.pending() if run.key not in to_do])
         _do_pending(replace(session, runs=repeats), progress, request)
     return session

@@ -73,7 +73,7 @@ def convergence_table(results: Results) -> Table:
         found: Record = run or {}
         stopped = found.get("converged")
         cells = (
-            Cell(found.get("n_iter"), note=score.note),
+            Cell(found.get("n_iter"), note=score.lacks),
             Cell(text="" if stopped is None else "yes" if stopped else "no"),
             Cell(text="" if found.get("objective") is None else f"{found['objective']:.4g}"),
         )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Okabe and Ito's palette, which readers with any colour vision can tell apart.
-BLUE, ORANGE, GREEN, VERMILION, GREY = "#0072B2", "#E69F00", "#009E73", "#D55E00", "#7A7A7A"
+BLUE, ORANGE, VERMILION, GREY = "#0072B2", "#E69F00", "#D55E00", "#7A7A7A"
 INK = "#333333"
 WIDTH = 9.2  # inches, the page's width at 100 dots an inch
 NARROW = 4.9  # inches, for figures that fit a phone with readable letters

@@ -44,7 +44,7 @@ FIGURES: dict[str, tuple[Builder, str]] = {
         overview.readings_range,
         "Mean accuracy over the sets measured under all readings of what the paper leaves open, on the short "
         "grid of the readings: the paper's and ours; the bar runs from the lowest to the highest mean that a "
-        "reading gives. Single runs, best of the short grid.",
+        "reading gives. Best of the short grid, by single runs where a method draws no random numbers.",
     ),
     "accuracy_scatter": (
         overview.accuracy_scatter,

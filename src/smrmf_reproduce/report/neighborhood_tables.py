@@ -77,7 +77,7 @@ def _violation_row(results: Results, data: str) -> TableRow:
     score = selected_run(results, data)
     after = _neighborhoods(score)
     has_runs = before is not None or score.n_runs > 0
-    note = score.note if has_runs else ""
+    note = score.lacks if has_runs else ""
     cells.append(Cell(after.get("selected"), printed["after bad_nn"], note=note))
     cells.append(Cell(after.get("bad_nbh"), printed["after bad_nbh"], note=note))
     return data_row(data, cells, results.note(data, has_runs), counted=PAPER_NAMES)
@@ -107,7 +107,7 @@ def label_mismatch_table(results: Results) -> Table:
             Cell(
                 value,
                 results.paper.value("label-mismatch", data, quantity),
-                note=score.note if score.n_runs else "",
+                note=score.lacks if score.n_runs else "",
             )
             for value, quantity in zip(values, ("selected", "other", "difference"), strict=True)
         )
@@ -133,12 +133,13 @@ def moons_table(results: Results) -> Table:
             for measure, quantity in (("accuracy", "ACC"), ("nmi_max", "NMI")):
                 score = results.best("moons", data, method, measure)
                 paper = results.paper.value("two-moons", data, f"{method} {quantity}")
-                cells.append(Cell(score.value, paper, score.std, note=score.note))
+                cells.append(Cell(score.value, paper, score.std, note=score.note, draw=score.draw))
             rows.append(TableRow(f"{name}, {method}", tuple(cells)))
     note = (
-        f"500 points, 250 a moon{results.paper.remarks.get('moons-settings', '')}. Best over the grid, one "
-        "run at each point. The paper gives neither noise nor embedding, so the points are our own draw and "
-        "single digits are not comparable."
+        f"500 points, 250 a moon{results.paper.remarks.get('moons-settings', '')}. At the best point of the "
+        "grid; where it was repeated, the mean of the repeats, with the run that won below it. The paper "
+        "gives neither noise nor embedding, so the points are our own draw and single digits are not "
+        "comparable."
     ) + results.paper.remark("moons")
     columns = ("ACC", "NMI")
     return Table("two_moons", "Two moons", note, columns, tuple(rows), "data set, method", 4, 4)

@@ -103,7 +103,7 @@ def describe_choice(results: Results) -> str:
     same = _same_as_main(results)
     also = f", here the same runs as '{same[0]}'" if same else ""
     apart = [name for name in means if name not in (closest, *(same if closest == MAIN else []))]
-    text = f"Closest of {count(len(means) - len(same), 'reading')}: "
+    text = f"Closest of {count(len(means) - len(same), 'candidate')}: "
     text += f"the published one, main{also}" if closest == MAIN else f"'{closest}'"
     text += f", at a mean distance of {means[closest]:.3f} over {count(n_cells, 'cell')}"
     if closest != MAIN:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from statistics import fmean
 
 from smrmf_reproduce.report.paper import REAL_SETS
 from smrmf_reproduce.report.results import READINGS, Results
 from smrmf_reproduce.report.score import Score
 from smrmf_reproduce.report.table import Cell, Table, count, data_row, insert_average
+from smrmf_reproduce.report.verdicts import MARGIN
 from smrmf_reproduce.run.plan import MAIN
 
 
@@ -52,7 +52,7 @@ def _inside(cell: Cell) -> bool:
     if cell.paper is None or cell.low is None or cell.high is None:
         return False
     # Two digits are printed, so the figure behind 0.85 lies anywhere in [0.845, 0.855].
-    return cell.low - 0.005 <= cell.paper <= cell.high + 0.005
+    return cell.low - MARGIN <= cell.paper <= cell.high + MARGIN
 
 
 def by_reading(results: Results, data: str, method: str, measure: str) -> dict[str, Score]:
@@ -82,7 +82,6 @@ def readings_mean(
     name: str,
     measure: str,
     method: str,
-    sets: Collection[str] = tuple(REAL_SETS),
 ) -> Cell:
     """Return the mean over the data sets under each reading: the published one, lowest, highest.
 
@@ -95,7 +94,7 @@ def readings_mean(
         scores = by_reading(results, data, method, measure)
         found = {reading: score.value for reading, score in scores.items() if score.value is not None}
         paper = results.paper.value(name, data, method)
-        if data not in sets or paper is None or not needed <= set(found):
+        if data not in REAL_SETS or paper is None or not needed <= set(found):
             continue
         # The paper's mean is over the same sets, not its printed average (paper note 59).
         papers.append(paper)

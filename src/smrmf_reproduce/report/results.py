@@ -11,13 +11,15 @@ from smrmf_reproduce.report.paper import MOONS, PAPER_NAMES, Paper
 from smrmf_reproduce.report.score import Score, best_over_grid, mean_std
 from smrmf_reproduce.run.best import finished, point_key
 from smrmf_reproduce.run.plan import MAIN, Run
-from smrmf_reproduce.run.repeats import COMPARISON, REPEATS
+from smrmf_reproduce.run.repeats import COMPARISON, ON_MOONS, REPEATED, REPEATS
 from smrmf_reproduce.run.store import Record, count_failed
 
 # The experiments of the plan that the report treats in a way of their own.
-READINGS, VIOLATION = "readings", "violation"
-# Those that are run under other readings as well, to judge the claims under them.
-ALSO_READ = ("moons", "sensitivity-k", "sensitivity-exemplars")
+READINGS, MOONS_READINGS, VIOLATION = "readings", "moons-readings", "violation"
+# Those that run under every reading on a short grid, each with the one whose place it takes there.
+STANDS_FOR = {READINGS: COMPARISON, MOONS_READINGS: ON_MOONS}
+# Those that run under other readings as they do under the published one.
+ALSO_READ = ("sensitivity-k", "sensitivity-exemplars")
 
 
 def _instances(experiments: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, str]]:
@@ -56,11 +58,17 @@ class Results:
             for experiment, reading in _instances(run.experiments)
         )
         self.absent = set(absent)
-        self.repeated = {key[3] for key in self._cells if key[0] == REPEATS}
+        # With those that are only planned: an evaluation that was stopped before them lacks them.
+        self.repeated = {key[3] for key in (*self._cells, *self._planned) if key[0] == REPEATS}
         repeats = [run for run in self.records if REPEATS in run["experiments"]]
-        points = Counter((run["data"], run["method"], point_key(run)) for run in repeats)
+        points = Counter((run["data"], run["method"], point_key(run["params"])) for run in repeats)
+        self._planned_repeats = Counter(
+            (run.data, run.method, point_key(run.params))
+            for run in self.planned
+            if REPEATS in run.experiments
+        )
         # What the most repeated grid point has: who has fewer is told from it.
-        self.usual_repeats = max(points.values(), default=0)
+        self.usual_repeats = max([*points.values(), *self._planned_repeats.values()], default=0)
 
     def note(self, data: str, has_runs: bool) -> str:
         """Return what a table says of a data set beside its name: why it has no runs, or that it is ours."""
@@ -100,14 +108,15 @@ class Results:
     ) -> Score:
         """Return the score of the grid point with the best mean over seeds, chosen with the labels.
 
-        Where the comparison has repeats of that point, the value is their mean.
+        Where the published reading has repeats of that point, the value is their mean.
         """
         runs = self.runs(experiment, data, method, reading)
         score = self._complete(best_over_grid(runs, measure), experiment, reading, data, method)
         # Only methods that have repeats somewhere lack them elsewhere: a random one has its seeds.
-        if (experiment, reading) != (COMPARISON, MAIN) or method not in self.repeated:
+        if experiment not in REPEATED or reading != MAIN or method not in self.repeated:
             return score
-        return score.repeated(self.runs(REPEATS, data, method), measure, self.usual_repeats)
+        planned = self._planned_repeats[data, method, point_key(score.params)]
+        return score.repeated(self.runs(REPEATS, data, method), measure, planned, self.usual_repeats)
 
     def average(self, experiment: str, data: str, method: str, measure: str) -> Score:
         """Return the mean over every finished run of a cell: run times, and scores at one fixed setting."""
@@ -129,6 +138,7 @@ class Results:
 
         Cells of the readings stand for the comparison, also under the published reading, so that all are
         judged on the same sets and the same short grid. A method without runs there keeps its comparison.
+        Repeats are left out: the other readings have none, and a mean is below the best of a grid.
         """
         records = [
             run | {"experiments": self._under(reading, run["experiments"], run["data"], run["method"])}
@@ -156,10 +166,8 @@ class Results:
         kept = [VIOLATION] if VIOLATION in served else []
         if data in self._read_sets:
             kept += [name for name in served if name in ALSO_READ]
-            if method in self._read_methods:
-                kept += [COMPARISON] if READINGS in served else []
-            else:
-                kept += [name for name in served if name in (COMPARISON, REPEATS)]
+            for short, whole in STANDS_FOR.items():
+                kept += [whole] if (short if method in self._read_methods[short] else whole) in served else []
         return dict.fromkeys(kept, (MAIN,))
 
     @cached_property
@@ -171,8 +179,8 @@ class Results:
         return {*self.data_sets(READINGS), *MOONS}
 
     @cached_property
-    def _read_methods(self) -> set[str]:
-        return set(self.methods(READINGS))
+    def _read_methods(self) -> dict[str, set[str]]:
+        return {experiment: set(self.methods(experiment)) for experiment in STANDS_FOR}
 
 
 def _ordered(names: set[str], first: Sequence[str]) -> list[str]:

@@ -19,7 +19,7 @@ class Score:
     ``runs`` are the finished runs at the best grid point. ``value`` is their mean or, where that point was
     repeated, the mean of the ``repeats``; ``draw`` is then the best over the grid. The counts are over the
     whole cell, every grid point: its planned runs, those that failed, those still to do. While there are any
-    to do there is no value: the best of a part of a grid is not the best of the grid.
+    to do, or repeats to do, there is no value: the best of a part of a grid is not the best of the grid.
     """
 
     value: float | None = None
@@ -30,18 +30,29 @@ class Score:
     n_to_do: int = 0
     draw: float | None = None
     repeats: tuple[Record, ...] = ()
+    repeats_to_do: int = 0
     usual_repeats: int = 0
 
     @property
-    def note(self) -> str:
-        """Say in words what is missing from this figure; empty when nothing is."""
+    def lacks(self) -> str:
+        """Say in words which runs of the grid are missing; empty when none is."""
         if self.n_to_do == self.n_runs:
             return "missing"
         counts = ((self.n_failed, "failed"), (self.n_to_do, "to do"))
-        lacks = [f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number]
-        if self.value is not None and len(self.repeats) < self.usual_repeats:
-            lacks.append(count(len(self.repeats), "repeat") if self.repeats else "one draw")
-        return ", ".join(lacks)
+        return ", ".join(
+            f"{number} of {count(self.n_runs, 'run')} {word}" for number, word in counts if number
+        )
+
+    @property
+    def note(self) -> str:
+        """Say in words what is missing from ``value``, its repeats included; empty when nothing is."""
+        if self.repeats_to_do:
+            firmness = f"{count(self.repeats_to_do, 'repeat')} to do"
+        elif self.value is not None and len(self.repeats) < self.usual_repeats:
+            firmness = count(len(self.repeats), "repeat") if self.repeats else "one draw"
+        else:
+            firmness = ""
+        return ", ".join(part for part in (self.lacks, firmness) if part)
 
     @property
     def params(self) -> dict[str, Any]:
@@ -53,16 +64,20 @@ class Score:
         """The run that stands for the grid point where one is needed: that of the lowest seed."""
         return self.runs[0] if self.runs else None
 
-    def repeated(self, repeats: Iterable[Record], measure: str, usual: int) -> Score:
+    def repeated(self, repeats: Iterable[Record], measure: str, planned: int, usual: int) -> Score:
         """Return the score with the mean of repeats of its grid point in place of the best run.
 
-        ``usual`` is how many repeats other cells have.
+        ``planned`` is how many repeats this point has in the end, ``usual`` how many those of other cells.
         """
         if self.run is None:
             return self
-        point = point_key(self.run)
-        done = tuple(run for run in finished(repeats, measure) if point_key(run) == point)
+        point = point_key(self.params)
+        here = [run for run in repeats if point_key(run["params"]) == point]
         known = replace(self, usual_repeats=usual)
+        if len(here) < planned:
+            to_do = planned - len(here)
+            return replace(known, value=None, std=None, draw=self.value, repeats_to_do=to_do)
+        done = tuple(finished(here, measure))
         if not done:
             return known
         # Without the run that won: it was chosen for being the highest of the grid, so luck is part of it.

@@ -19,6 +19,7 @@ from smrmf_reproduce.report.table import (
     mean_cell,
     mean_draw,
 )
+from smrmf_reproduce.run.repeats import COMPARISON, REPEATS
 
 
 def acc_table(results: Results) -> Table:
@@ -37,7 +38,7 @@ def run_time_table(results: Results) -> Table:
         results,
         "run-time",
         # Over the whole grid: the time of the best point alone would depend on the labels.
-        lambda d, m: results.average("comparison", d, m, "seconds"),
+        lambda d, m: results.average(COMPARISON, d, m, "seconds"),
         spread=False,
     )
     note = (
@@ -54,8 +55,8 @@ def best_settings_table(results: Results) -> Table:
     """Return the grid point behind each accuracy."""
     columns = results.paper.columns
     rows = [
-        data_row(data, (_setting(results.best("comparison", data, method)) for method in columns))
-        for data in results.data_sets("comparison")
+        data_row(data, (_setting(results.best(COMPARISON, data, method)) for method in columns))
+        for data in results.data_sets(COMPARISON)
     ]
     note = (
         "The grid point that gave the best accuracy, known only because the labels were looked at: λ weight "
@@ -72,7 +73,7 @@ def _setting(score: Score) -> Cell:
 
 
 def _scores(results: Results, name: str, measure: str, title: str) -> Table:
-    rows = _rows(results, name, lambda d, m: results.best("comparison", d, m, measure), spread=True)
+    rows = _rows(results, name, lambda d, m: results.best(COMPARISON, d, m, measure), spread=True)
     note = (
         "At the best point of the grid, chosen with the labels (the paper's protocol). A random method: mean "
         f"over the seeds at each point, then the highest. {_repeats_note(results)}± is the standard "
@@ -80,24 +81,26 @@ def _scores(results: Results, name: str, measure: str, title: str) -> Table:
         f"sets that every method has in both{results.paper.remark('averages')}. Our 20-news is not the "
         "paper's matrix: its vocabulary could not be identified."
     )
-    return Table(name, title, note, results.paper.columns, rows, best=True)
+    files = ("repeats",) if results.methods(REPEATS) else ()
+    return Table(name, title, note, results.paper.columns, rows, best=True, files=files)
 
 
 def _repeats_note(results: Results) -> str:
     if not results.repeated:
         return "Any other: one run at each point, so its figure is one draw. "
     return (
-        f"{', '.join(results.methods('repeats'))}: one run at each point, and the highest was repeated from "
+        f"{', '.join(results.methods(REPEATS))}: one run at each point, and the highest was repeated from "
         "starts that hardly differ; the figure is the mean of the repeats without the run that won, which "
         "stands below it in small type ('best', the paper's protocol); 'one draw' marks what has no repeats. "
-        "Averages, colours, bold and verdicts are of the means. Any other method: one run at each point. "
+        "Averages, colours, bold and verdicts on scores are of the means. Any other method: one run at each "
+        "point. "
     )
 
 
 def _rows(
     results: Results, table: str, score: Callable[[str, str], Score], spread: bool
 ) -> tuple[TableRow, ...]:
-    rows = [_row(results, table, data, score, spread) for data in results.shown_sets("comparison", REAL_SETS)]
+    rows = [_row(results, table, data, score, spread) for data in results.shown_sets(COMPARISON, REAL_SETS)]
     data_rows = [row for row in rows if row.kind == "data"]
     apart = [row for row in rows if row.kind == "apart"]
     return (*data_rows, *_averages(results.paper, table, data_rows), *apart)
@@ -110,7 +113,7 @@ def _row(
     score: Callable[[str, str], Score],
     spread: bool,
 ) -> TableRow:
-    absent = data not in results.data_sets("comparison")
+    absent = data not in results.data_sets(COMPARISON)
     cells = []
     for method in results.paper.columns:
         paper = results.paper.cell(table, data, method)

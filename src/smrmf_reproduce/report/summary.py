@@ -11,7 +11,8 @@ from smrmf_reproduce.report.reading_choice import EXPERIMENT as CHOICE
 from smrmf_reproduce.report.reading_choice import describe_choice, judging_methods
 from smrmf_reproduce.report.reading_claims import ByReading, count_firm
 from smrmf_reproduce.report.results import Results
-from smrmf_reproduce.report.table import NEAR, Table, Tables, count, exceeds, in_words, mean_cell
+from smrmf_reproduce.report.score import Score
+from smrmf_reproduce.report.table import NEAR, Cell, Table, Tables, count, exceeds, in_words, mean_cell
 from smrmf_reproduce.report.verdicts import MET, UNTESTED, VERDICTS, Claim
 from smrmf_reproduce.run.repeats import COMPARISON, REPEATS
 from smrmf_reproduce.run.store import count_failed
@@ -53,11 +54,11 @@ def _firmness(results: Results, claims: Sequence[Claim], by_reading: ByReading) 
             "What the paper leaves open is read in one way for all. The rule: the reading that comes closest "
             f"to the paper's printed ACC of the methods compared, {', '.join(judging_methods(results))}, on "
             f"{count(len(results.data_sets(CHOICE)), 'set')}; figures of {' and '.join(results.paper.ours)} "
-            f"have no say. {describe_choice(results)}"
+            f"have no say. {describe_choice(results)}{results.paper.remark('choice')}"
         )
     if by_reading and claims:
         reading.append(f"{count_firm(claims, by_reading)} ('Claims by reading').")
-    return [*lines, *([" ".join(reading)] if reading else [])]
+    return [*lines, *reading]
 
 
 def _repeats_line(results: Results) -> str:
@@ -77,13 +78,26 @@ def _repeats_line(results: Results) -> str:
     widest = max(spreads, key=lambda cell: spreads[cell])
     gains = [s.draw - s.value for s in cells.values() if s.draw is not None and s.value is not None]
     return (
-        f"Figures of {', '.join(methods)} are means of {in_words(results.usual_repeats)} runs at the best "
-        f"grid point, from starts that differ by {_perturbation(results)}: the loop amplifies rounding, so a "
-        "single run is one draw. Standard deviation of ACC over these runs: median "
-        f"{median(spreads.values()):.3f}, largest {spreads[widest]:.3f} ({widest[1]} on "
-        f"{shown_name(widest[0])}), over {count(len(spreads), 'cell')}. Choosing the best single run over "
-        f"the grid, the paper's protocol, adds {median(gains):.3f} to the mean in the median."
+        f"Figures of {', '.join(methods)} are means of {_numbers_of_repeats(list(cells.values()))} at the "
+        f"best grid point, from starts that differ by {_perturbation(results)}: the algorithm amplifies "
+        "rounding errors, so the same fit on another processor can end elsewhere. Standard deviation of ACC "
+        f"over these runs: median {median(spreads.values()):.3f}, largest {spreads[widest]:.3f} "
+        f"({widest[1]} on {shown_name(widest[0])}), over {count(len(spreads), 'cell')}. The best single run "
+        f"over the grid, which the paper's protocol reports, is {median(gains):.3f} higher than that mean in "
+        "the median cell."
     )
+
+
+def _numbers_of_repeats(scores: Sequence[Score]) -> str:
+    """Say how many runs the figures are means of, and how many cells have fewer, or only one run."""
+    numbers = Counter(len(score.repeats) for score in scores if score.value is not None)
+    single = numbers.pop(0, 0)
+    fewest, most = min(numbers), max(numbers)
+    text = f"{in_words(most)} runs" if fewest == most else f"{in_words(fewest)} to {in_words(most)} runs"
+    fewer = sum(numbers.values()) - numbers[most]
+    exceptions = [f"fewer than {in_words(most)} in {count(fewer, 'cell')}"] if fewer else []
+    exceptions += [f"one run in {count(single, 'cell')}, where a fit takes minutes"] if single else []
+    return f"{text} ({', '.join(exceptions)})" if exceptions else text
 
 
 def _perturbation(results: Results) -> str:
@@ -113,11 +127,16 @@ def closeness(table: Table, label: str, ours: Sequence[str]) -> str:
     # Recomputed over the sets in both: the printed averages are over other sets (paper note 59).
     means = {method: mean_cell(list(table.column(method).values())) for method in ours}
     texts = [
-        f"{method} {cell.ours:.3f} (paper {cell.paper:.3f}, {cell.note})"
+        f"{method} {cell.ours:.3f} ({_best_runs(cell)}paper {cell.paper:.3f}, {cell.note})"
         for method, cell in means.items()
         if cell.ours is not None
     ]
     return f"{line} Mean over the sets in both: {'; '.join(texts)}." if texts else line
+
+
+def _best_runs(cell: Cell) -> str:
+    """Return what the paper's figure is to be compared with where ours is a mean of repeats."""
+    return "" if cell.draw is None else f"best single runs {cell.draw:.3f}, "
 
 
 def _targets_line(targets: Sequence[Claim]) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from statistics import fmean
+from typing import Any
 
 from smrmf_reproduce.run.store import DONE, Record
 
@@ -19,7 +20,7 @@ def best_point(runs: Iterable[Record], measure: str) -> list[Record]:
     """
     points: dict[str, list[Record]] = defaultdict(list)
     for run in finished(runs, measure):
-        points[point_key(run)].append(run)
+        points[point_key(run["params"])].append(run)
     seeds = max((len(group) for group in points.values()), default=0)
     full = [group for _, group in sorted(points.items()) if len(group) == seeds]
     # First the mean over seeds, then the maximum: the best single seed would reward chance. fmean sums
@@ -32,6 +33,6 @@ def finished(runs: Iterable[Record], measure: str) -> list[Record]:
     return [run for run in runs if run["status"] == DONE and run.get(measure) is not None]
 
 
-def point_key(run: Record) -> str:
-    """Return a run's parameters as one stable string."""
-    return json.dumps(run["params"], sort_keys=True, default=str)
+def point_key(params: Mapping[str, Any]) -> str:
+    """Return the parameters of a grid point as one stable string."""
+    return json.dumps(dict(params), sort_keys=True, default=str)

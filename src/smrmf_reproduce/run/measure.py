@@ -53,7 +53,7 @@ class Worker:
         """Do a run and return its record; an error makes it a failed one."""
         # Begun as a failure and overwritten on success: every record has the same fields.
         record = failed(run, "")
-        start = time.perf_counter()
+        began = start = time.perf_counter()
         try:
             data = self._points(run.data)
             self._warm_up(run, data.X)
@@ -73,7 +73,7 @@ class Worker:
             # It may name a file whose name is no text, which no page could show.
             reason = reason.encode("utf-8", "replace").decode("utf-8")
             record |= {"error": reason, "spent": time.perf_counter() - start}
-        return record | {"peak_memory": peak_memory()}
+        return record | {"peak_memory": peak_memory(), "took": time.perf_counter() - began}
 
     def _points(self, name: str) -> datasets.Dataset:
         if self._loaded is None or self._loaded[0] != name:
@@ -120,6 +120,7 @@ def failed(run: Run, reason: str) -> Record:
         "seconds": None,
         "spent": None,
         "peak_memory": None,
+        "took": None,
         **dict.fromkeys(("n_samples", "n_features", "n_classes", *SCORES, *DETAILS)),
         "versions": versions(),
         "machine": machine(),

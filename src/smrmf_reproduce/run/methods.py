@@ -59,10 +59,9 @@ def _find_short(name: str) -> Any:
 
 def build(run: Run, X: Any, n_clusters: int) -> Any:
     """Return the estimator of a run on the points X, on one thread: runs are spread over processes."""
-    settings = dict(run.settings)
     kind = find_estimator(run.estimator)
-    wanted = settings.pop("settings")
-    base = kind.paper_settings() if wanted == "paper" and hasattr(kind, "paper_settings") else {}
+    base, settings = base_settings(run), dict(run.settings)
+    del settings["settings"]
     selector = settings.pop("selector", None)
     if selector:
         settings["selector"] = _told(find_estimator(selector)(n_jobs=1), random_state=run.seed)
@@ -74,6 +73,18 @@ def build(run: Run, X: Any, n_clusters: int) -> Any:
     # The plan has the last word over paper_settings().
     model = kind(**base | settings)
     return _told(model, n_clusters=n_clusters, n_jobs=1, random_state=run.seed)
+
+
+def base_settings(run: Run) -> dict[str, Any]:
+    """Return what the plan starts from: the paper's parameters of the estimator, or its defaults."""
+    kind = find_estimator(run.estimator)
+    wants_paper = run.settings["settings"] == "paper" and hasattr(kind, "paper_settings")
+    return kind.paper_settings() if wants_paper else {}
+
+
+def starts_from_svd(run: Run) -> bool:
+    """Tell whether a run begins with the non-negative SVD, the one start that a plan can change."""
+    return (base_settings(run) | dict(run.settings)).get("init") == "nndsvd"
 
 
 def changed_start(X: Any, n_clusters: int, fill: float, perturbation: float, seed: int) -> np.ndarray:

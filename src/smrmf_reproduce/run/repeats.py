@@ -9,13 +9,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import product
 
 from smrmf_reproduce.run.best import best_point
 from smrmf_reproduce.run.plan import MAIN, Plan, Run
 from smrmf_reproduce.run.store import Record
 
-# Whose best points are repeated, by each of these measures, and the name of the runs that do it.
-COMPARISON = "comparison"
+# The experiments whose best points are repeated, by each of these measures, and the name of the repeats.
+COMPARISON, ON_MOONS = "comparison", "moons"
+REPEATED = (COMPARISON, ON_MOONS)
 MEASURES = ("accuracy", "nmi_max")
 REPEATS = "repeats"
 # Relative to every entry of the start: far below all that a user could mean, far above rounding.
@@ -46,10 +48,10 @@ def expected_repeats(plan: Plan, runs: Sequence[Run], known: Mapping[str, Record
 
 def _cells(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs of every method on every set whose best point is to be repeated."""
-    cells: dict[tuple[str, str], list[Run]] = defaultdict(list)
-    for run in runs:
-        if MAIN in run.experiments.get(COMPARISON, ()):
-            cells[run.data, run.method].append(run)
+    cells: dict[tuple[str, str, str], list[Run]] = defaultdict(list)
+    for run, experiment in product(runs, REPEATED):
+        if MAIN in run.experiments.get(experiment, ()):
+            cells[experiment, run.data, run.method].append(run)
     return list(cells.values())
 
 

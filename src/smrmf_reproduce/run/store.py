@@ -53,6 +53,9 @@ def check_record(record: Any, key: str) -> None:
     for name in ("seconds", "spent", "peak_memory", "accuracy", "nmi_max", "nmi_arithmetic"):
         if not _is_finite(record[name]):
             raise ValueError(f"{name} is {record[name]}")
+    # With loading, compiling and scoring; records of before have none.
+    if not _is_finite(record.get("took")):
+        raise ValueError(f"took is {record['took']}")
     if record["status"] == DONE and record["spent"] is None:
         raise ValueError("done in no time")
     if datetime.fromisoformat(record["started"]).tzinfo is None:
@@ -210,7 +213,8 @@ def count_failed(records: Iterable[Record]) -> int:
 def busy_seconds(records: Iterable[Record]) -> float:
     """Return the seconds in which at least one run was under way, pauses between two starts left out."""
     # The length of a union of intervals: sorted by their starts, each adds what lies after the latest end.
-    spans = sorted((datetime.fromisoformat(r["started"]).timestamp(), r["spent"] or 0.0) for r in records)
+    lengths = ((r["started"], r.get("took") or r["spent"] or 0.0) for r in records)
+    spans = sorted((datetime.fromisoformat(started).timestamp(), length) for started, length in lengths)
     total, end = 0.0, float("-inf")
     for start, length in spans:
         total += max(0.0, start + length - max(start, end))
