@@ -172,7 +172,7 @@ def carry_out(
     """Do the pending runs of a session, then the repeats that follow from them, and show how far they are."""
     pending = session.pending()
     to_do = {run.key for run in pending}
-    # Without failed runs: they run again, and what they took says little about a run that succeeds.
+    # Without failed runs, which run again.
     done = [record for key, record in session.known.items() if key not in to_do]
     progress = RunProgress(
         [*pending, *expected_repeats(plan, session.runs, session.known)],

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from smrmf_reproduce.run.plan import PAPERS, Run
 from smrmf_reproduce.run.runner import batches
-from smrmf_reproduce.run.store import Record
+from smrmf_reproduce.run.store import DONE, Record
 
 SIMULATED_SIZE = 500
 # Seconds grow about so with the number of points: between n, as fixed costs let them, and n^2.
@@ -75,9 +75,10 @@ class Forecast:
 
     def learn(self, record: Record) -> None:
         """Take in a finished run."""
-        # What was spent, not ``seconds``: shared work is not done again, so it takes no time here either.
-        if record["spent"] is None:
+        # What a failed run took says little about one that succeeds.
+        if record["status"] != DONE:
             return
+        # What was spent, not ``seconds``: shared work is not done again, so it takes no time here either.
         method, data = record["method"], record["data"]
         usual = self.usual(method, data)
         # A method of which nothing is usual says nothing on the machine.

@@ -257,9 +257,8 @@ class Plan:
 
     def main_reading(self) -> str:
         """Return the choices of the published reading in words."""
-        return ", ".join(
-            f"{name} = {value}" for name, value in self.content["readings"].get(MAIN, {}).items()
-        )
+        words, choices = self.content.get("choices", {}), self.content["readings"].get(MAIN, {})
+        return ", ".join(words.get(name, f"{name} = {{}}").format(value) for name, value in choices.items())
 
     def _choices(self, reading: str, method: Method) -> dict[str, Any]:
         """Return what a reading says on the choices that a method has."""
