@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
 import warnings
@@ -13,10 +15,14 @@ import pytest
 import sklearn.cluster  # noqa: F401  (loads OpenMP)
 from hypothesis import given
 from hypothesis import strategies as st
-from patience import patience
+from patience import patience, run_command
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info
 
+from smrmf import RMNMF
 from smrmf._parallel import BLOCK_ENTRIES, SERIAL, WARNING_FILTERS, row_blocks, thread_pool
+
+POINTS = np.random.default_rng(0).random((40, 3))
 
 
 @given(st.integers(0, 5000), st.integers(0, 2 * BLOCK_ENTRIES))
@@ -112,12 +118,12 @@ def test_overlapping_pools_in_two_threads_leave_openmp_as_it_was_in_both():
         before = openmp_threads()
         with thread_pool(1):
             inside.set()
-            assert left.wait(30)
+            assert left.wait(patience(30))
         seen.append((before, openmp_threads()))
 
     def second():
         before = openmp_threads()
-        assert inside.wait(30)
+        assert inside.wait(patience(30))
         with thread_pool(1):
             seen.append(({1}, set(openmp_threads())))
         seen.append((before, openmp_threads()))
@@ -130,6 +136,90 @@ def test_overlapping_pools_in_two_threads_leave_openmp_as_it_was_in_both():
         worker.join()
     assert len(seen) == 3
     assert all(expected == found for expected, found in seen), seen
+
+
+def blas_threads():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+@pytest.mark.skipif(joblib.cpu_count() == 1, reason="one core has one thread in any case")
+def test_blas_is_serial_in_any_thread_and_lifted_by_whoever_leaves_last():
+    before = blas_threads()
+    # Every step in a thread of its own, all alive to the end: none of them has a right of the first.
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as two:
+        first, second = thread_pool(1), thread_pool(1)
+        one.submit(first.__enter__).result()
+        assert set(one.submit(blas_threads).result()) == {1}
+        two.submit(second.__enter__).result()
+        one.submit(first.__exit__, None, None, None).result()
+        assert set(two.submit(blas_threads).result()) == {1}
+        two.submit(second.__exit__, None, None, None).result()
+        assert blas_threads() == before
+        with thread_pool(1):
+            assert set(blas_threads()) == {1}
+        assert blas_threads() == before
+
+
+def test_openmp_is_serial_in_the_threads_of_a_pool():
+    blocks = [slice(0, 1), slice(1, 2)]
+    with thread_pool(2) as pool:
+        assert pool.map(lambda block: set(openmp_threads()), blocks) == [{1}, {1}]
+
+
+# A child that warns, forked while a thread of the parent has the filters changed.
+FORKED = """
+import os, threading, warnings
+from smrmf import RMNMF
+from smrmf._parallel import WARNING_FILTERS
+inside, left = threading.Event(), threading.Event()
+def change():
+    with WARNING_FILTERS.changed("ignore"), WARNING_FILTERS.changed("always"):
+        inside.set()
+        left.wait()
+worker = threading.Thread(target=change)
+worker.start()
+inside.wait()
+child = os.fork()
+if child == 0:
+    warnings.warn("said in the child")
+    os._exit(0)
+left.set()
+worker.join()
+os.waitpid(child, 0)
+warnings.warn("said in the parent")
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_a_fork_while_another_thread_changes_the_filters_has_those_of_before():
+    done = run_command([sys.executable, "-c", FORKED])
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("said in the child") == done.stderr.count("said in the parent") == 1
+
+
+def test_a_fit_warns_while_no_other_thread_has_the_filters_changed():
+    # Else its warning would be ignored with the other's, or taken for one of them.
+    model = RMNMF(2, init="nndsvd", max_iter=1)  # a start that does not change the filters itself
+    inside, fitted = threading.Event(), threading.Event()
+
+    def change():
+        with WARNING_FILTERS.changed("always") as caught:
+            inside.set()
+            fitted.wait(1.0)
+        return list(caught)
+
+    def fit_beside():
+        with ThreadPoolExecutor(1) as other:
+            changing = other.submit(change)
+            assert inside.wait(patience(60))
+            model.fit(POINTS)
+            fitted.set()
+            assert changing.result() == []
+
+    with pytest.warns(ConvergenceWarning):
+        model.fit(POINTS)  # compiles
+    with pytest.warns(ConvergenceWarning):
+        fit_beside()
 
 
 def test_filters_of_warnings_are_changed_by_one_thread_after_the_other():

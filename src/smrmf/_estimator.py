@@ -18,7 +18,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._arrays import check_results, feature_attributes, finite_array
-from smrmf._parallel import Pool, thread_pool
+from smrmf._parallel import WARNING_FILTERS, Pool, thread_pool
 from smrmf._validation import Constraints, check_parameters
 
 # Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
@@ -103,9 +103,11 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         with thread_pool(self.n_jobs) as pool:
             fitted = self._solve(given, pool, FitReporter(self, context, X, features))
         check_results(type(self).__name__, fitted.attributes)
-        # Before the attributes: where warnings are errors, the fit fails and leaves no results.
-        for message, category in fitted.warnings:
-            warnings.warn(message, category, stacklevel=callers_stack_level())
+        # Before the attributes: where warnings are errors, the fit fails and leaves no results. Not while
+        # another thread ignores or collects its own.
+        with WARNING_FILTERS.lock:
+            for message, category in fitted.warnings:
+                warnings.warn(message, category, stacklevel=callers_stack_level())
         # One step, at the end: a fit that is refused or interrupted leaves the earlier one as it is.
         # Names of an earlier fit go: the new X may have none.
         earlier = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}

@@ -14,11 +14,12 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeVar
 
 import joblib
 import numpy as np
-from threadpoolctl import LibController, ThreadpoolController
+from threadpoolctl import LibController, OpenBLASController, ThreadpoolController
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -77,8 +78,9 @@ class _Use:
 class _SerialLibraries:
     """Keep BLAS and OpenMP to one thread while any fit runs, in however many threads fits run.
 
-    BLAS has one limit for the process: any fit sets it and the last one out lifts it, or fits that overlap
-    would lift it for each other. OpenMP has one for every thread, and so a last one out in every thread.
+    Most BLAS have one limit for the process: any fit sets it and the last one out lifts it, or fits that
+    overlap would lift it for each other. OpenMP has one for every thread, and so a last one out in every
+    thread, and a limit to set in every thread that works for a fit.
     """
 
     def __init__(self) -> None:
@@ -86,18 +88,18 @@ class _SerialLibraries:
         # Weak, so that a fit which Ctrl-C keeps from signing off is forgotten with its frame: the next one
         # then lifts the limits for both.
         self._uses: weakref.WeakSet[_Use] = weakref.WeakSet()
-        # What the limits were, by file and, for OpenMP, thread.
+        # What the limits were, by file and, where every thread has its own, thread.
         self._before: dict[tuple[str, int | None], tuple[LibController, int]] = {}
         if hasattr(os, "register_at_fork"):  # Windows has no fork
             os.register_at_fork(after_in_child=self._begin_child)
 
     @contextmanager
-    def limited(self) -> Iterator[None]:
-        """Limit the libraries to one thread inside."""
+    def limited(self) -> Iterator[Callable[[], None]]:
+        """Limit the libraries to one thread inside; gives what does so in a thread that is started there."""
         use = _Use()
         try:
-            self._enter(use)
-            yield
+            libraries = self._enter(use)
+            yield partial(limit_this_thread, libraries)
         finally:
             try:
                 self._leave(use)
@@ -105,14 +107,16 @@ class _SerialLibraries:
                 self._leave(use)
                 raise
 
-    def _enter(self, use: _Use) -> None:
+    def _enter(self, use: _Use) -> list[LibController]:
         with self._lock:
             self._uses.add(use)
-            for library in ThreadpoolController().lib_controllers:
-                owner = use.thread if library.user_api == "openmp" else None
+            libraries = ThreadpoolController().lib_controllers
+            for library in libraries:
+                owner = use.thread if has_limit_per_thread(library) else None
                 # What is known already is limited: its number of now is not its own.
                 self._before.setdefault((library.filepath, owner), (library, library.num_threads))
-                library.set_num_threads(1)
+                set_threads(library, 1)
+            return libraries
 
     def _leave(self, use: _Use) -> None:
         with self._lock:
@@ -120,7 +124,7 @@ class _SerialLibraries:
             in_use = {None, *(other.thread for other in self._uses)} if self._uses else set()
             for file, owner in [key for key in self._before if key[1] in {None, use.thread} - in_use]:
                 library, n_threads = self._before[file, owner]
-                library.set_num_threads(n_threads)
+                set_threads(library, n_threads)
                 del self._before[file, owner]
 
     def _begin_child(self) -> None:
@@ -128,6 +132,28 @@ class _SerialLibraries:
         self._lock = threading.RLock()
         # Their limits stay until the next fit in this process ends: a fork is no moment to start threads.
         self._uses = weakref.WeakSet(use for use in self._uses if use.thread == threading.get_ident())
+
+
+def has_limit_per_thread(library: LibController) -> bool:
+    """Tell whether every thread has a limit of its own: OpenMP, what is built on it, and MKL."""
+    layer = getattr(library, "threading_layer", "") if library.internal_api == "openblas" else ""
+    return library.user_api == "openmp" or library.internal_api == "mkl" or layer == "openmp"
+
+
+def set_threads(library: LibController, n_threads: int) -> None:
+    """Set the number of threads of a library, from any thread."""
+    # Of a limit for the process threadpoolctl gives the control to the first thread that sets it, and ignores
+    # all others. Here the lock keeps threads apart, so whoever has it takes control and gives it back.
+    OpenBLASController.clear_controlling_thread(force=True)
+    library.set_num_threads(n_threads)
+    OpenBLASController.clear_controlling_thread(force=True)
+
+
+def limit_this_thread(libraries: list[LibController]) -> None:
+    """Limit libraries that have a limit per thread in a thread that works for a fit and ends with it."""
+    for library in libraries:
+        if has_limit_per_thread(library):
+            set_threads(library, 1)
 
 
 SERIAL_LIBRARIES = _SerialLibraries()
@@ -141,19 +167,29 @@ class _WarningFilters:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.RLock()
+        self.lock = threading.RLock()
+        # Changes that are to be undone, each with the thread that made it.
+        self._changes: list[tuple[int, warnings.catch_warnings[Any]]] = []
         if hasattr(os, "register_at_fork"):
             os.register_at_fork(after_in_child=self._begin_child)
 
     @contextmanager
     def changed(self, action: Literal["ignore", "always"]) -> Iterator[list[warnings.WarningMessage]]:
         """Ignore or record all warnings inside."""
-        with self._lock, warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter(action)
-            yield caught
+        change = warnings.catch_warnings(record=True)
+        with self.lock, change as caught:
+            self._changes.append((threading.get_ident(), change))
+            try:
+                warnings.simplefilter(action)
+                yield caught
+            finally:
+                self._changes.pop()
 
     def _begin_child(self) -> None:
-        self._lock = threading.RLock()
+        """Undo the changes of a thread that a fork does not copy."""
+        self.lock = threading.RLock()
+        while self._changes and self._changes[-1][0] != threading.get_ident():
+            self._changes.pop()[1].__exit__(None, None, None)
 
 
 WARNING_FILTERS = _WarningFilters()
@@ -163,9 +199,9 @@ WARNING_FILTERS = _WarningFilters()
 def thread_pool(n_jobs: int | None) -> Iterator[Pool]:
     """Open a pool of ``n_jobs`` threads (joblib's meaning: -1 is all cores) with serial BLAS inside."""
     n_threads = joblib.effective_n_jobs(n_jobs)
-    with SERIAL_LIBRARIES.limited():
+    with SERIAL_LIBRARIES.limited() as limit_here:
         if n_threads == 1:
             yield SERIAL
             return
-        with ThreadPoolExecutor(n_threads) as executor:
+        with ThreadPoolExecutor(n_threads, initializer=limit_here) as executor:
             yield Pool(executor)

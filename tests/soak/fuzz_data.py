@@ -95,9 +95,10 @@ def long_indices(X: Table) -> sp.csr_array:
 
 
 def unsorted_indices(X: Table) -> sp.csr_array:
-    S = sp.csr_array(X)
-    backwards = [np.arange(S.indptr[i], S.indptr[i + 1])[::-1] for i in range(X.shape[0])]
-    order = np.concatenate([*backwards, np.empty(0, int)]).astype(int)
+    S, rng = sp.csr_array(X), np.random.default_rng(0)
+    # Another order in every row: equal rows are then stored differently.
+    mixed = [rng.permutation(np.arange(S.indptr[i], S.indptr[i + 1])) for i in range(X.shape[0])]
+    order = np.concatenate([*mixed, np.empty(0, int)]).astype(int)
     return sp.csr_array((S.data[order], S.indices[order], S.indptr), shape=X.shape)
 
 

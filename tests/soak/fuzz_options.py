@@ -8,7 +8,6 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
-from sklearn.metrics import pairwise_distances
 
 from smrmf import DS3, ESC, IPM, KDPP
 from smrmf._validation import CONSTRAINTS, Constraint, InstanceOf, Interval, OneOf, PairOf
@@ -72,10 +71,15 @@ def instance(name: str, constraint: InstanceOf, size: tuple[int, int], rng: Gene
     if name == "selector" and BaseEstimator in constraint.types:
         return [IPM(), IPM(1.0), KDPP(1), KDPP(0.5), DS3(2), ESC(2), KMeans(2)][rng.integers(7)]
     if name == "metric":
-        return pairwise_distances
+        return largest_difference
     if np.random.RandomState in constraint.types and rng.random() < 0.5:
         return np.random.RandomState(3)
     return None
+
+
+def largest_difference(a: Any, b: Any) -> float:
+    """Return a distance of two rows, dense or sparse."""
+    return float(abs(a - b).max())
 
 
 def random_start(n: int, c: int, rng: Generator) -> np.ndarray:
