@@ -56,6 +56,20 @@ def test_no_process_outlives_the_main_one(endless, tmp_path, end, code):
     assert not list((tmp_path / "runs").iterdir())
 
 
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["INT", "TERM", "HUP"])
+def test_a_signal_to_all_processes_ends_them_in_order(endless, tmp_path, end):
+    with start_endless(endless, tmp_path) as process:
+        wait_until(lambda: Store(tmp_path).under_way())
+        os.killpg(process.pid, end)
+        said = told(process)
+        wait_until(lambda: not group(process.pid), seconds=60)
+    assert process.returncode == 128 + end
+    assert said.count("goes on from here") == 1
+    # Of the processes that clean up after workers, too.
+    assert "Traceback" not in said
+    assert "resource_tracker" not in said
+
+
 def test_a_worker_that_has_just_begun_does_not_outlive_the_main_process(endless, tmp_path):
     with start_endless(endless, tmp_path) as process:
         # Itself, at most two processes that clean up after workers, and a worker.

@@ -14,6 +14,7 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from loky.backend import resource_tracker
 from loky.process_executor import ProcessPoolExecutor, TerminatedWorkerError
 from threadpoolctl import threadpool_limits
 
@@ -118,6 +119,7 @@ def worker_pool(jobs: int, store: Store, data_home: str | None) -> Iterator[Proc
     # cannot ask for its parent's id instead: on some systems that stays the same.
     life, held = Pipe(duplex=False)
     with life, held:
+        start_tracker()
         workers = ProcessPoolExecutor(
             jobs, initializer=begin_process, initargs=(store.folder, data_home, life)
         )
@@ -127,6 +129,19 @@ def worker_pool(jobs: int, store: Store, data_home: str | None) -> Iterator[Proc
             # Also on Ctrl-C and when the caller closes the generator of records. Runs that are cut off have
             # no record and are pending at the next start.
             workers.shutdown(kill_workers=True)
+
+
+def start_tracker() -> None:
+    """Start the process in which loky keeps its books, such that a closed terminal does not end it."""
+    # It ignores Ctrl-C and SIGTERM. Ended by SIGHUP, it would be started again without its books, and print a
+    # traceback for every entry that is closed. A signal that is blocked stays blocked in a new process.
+    hang_up = [signal.SIGHUP] if hasattr(signal, "SIGHUP") else []  # Windows has none
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, hang_up) if hang_up else set()
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if hang_up:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _execute_alone(run: Run, awaited: Awaited, store: Store, data_home: str | None) -> Iterator[Record]:
