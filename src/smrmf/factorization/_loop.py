@@ -264,13 +264,10 @@ def update_indicator(
         return wide.T @ wide
 
     gram = np.sum(pool.map(add_products, row_blocks(*Y.shape)), axis=0)
-    if np.isfinite(gram).all():
-        return procrustes(N, gram)
-    # Squares of N overflow before N does; the polar factor does not depend on the unit of N.
-    largest = np.abs(N).max()
-    if not np.isfinite(largest):
+    # Squares of N overflow before N does.
+    if not (np.isfinite(gram).all() or np.isfinite(N).all()):
         raise FloatingPointError(f"The numbers of the loop leave the range of {N.dtype}")
-    return procrustes(N / largest)
+    return procrustes(N, gram)
 
 
 def ascend(

@@ -7,6 +7,7 @@ so that they do not depend on the unit of the data.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,10 +50,15 @@ class Start(NamedTuple):
     mu: float
     points_state: Any = None
 
-    def check_weight(self, name: str, given: float, weight: float, unit: float) -> float:
-        """Return the weight of a term that a method adds; refuse one too far from lambda and mu."""
+    def check_weight(self, name: str, given: float, weight: float, unit: float, divided: float) -> float:
+        """Return the weight of a term that a method adds; refuse one too far from lambda and mu.
+
+        ``divided`` is the largest weight that the method divides by this one.
+        """
         widest = widest_ratio(self.scaled.dtype)
-        return check_weight(name, given, weight, (self.lam / widest, widest * min(self.mu, 1.0)), unit)
+        # Also where nothing is divided it stays a normal number.
+        low = max(divided / widest, float(np.finfo(float).tiny))
+        return check_weight(name, given, weight, (low, widest * min(self.mu, 1.0)), unit)
 
 
 def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> np.ndarray:
@@ -182,4 +188,8 @@ def weigh(
     if not isinstance(manifold_weight, str):
         raw, limits = float(manifold_weight) / magnitude / scale, (0.0, widest * min(mu, 1.0))
         lam = check_weight("manifold_weight", manifold_weight, raw, limits, magnitude * scale)
-    return Start(scaled, G, F, scale, scale * magnitude, lam, mu, first.state)
+    # A weight next to nothing moves nothing, and is divided by.
+    lam = lam if lam >= 1 / widest else 0.0
+    # The unit is divided by, and may vanish where the data next to do.
+    unit = scale * magnitude or math.ulp(0.0)
+    return Start(scaled, G, F, scale, unit, lam, mu, first.state)
