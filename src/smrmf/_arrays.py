@@ -20,7 +20,10 @@ from smrmf._validation import ParameterError
 
 
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
-    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number."""
+    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number.
+
+    Rows of a sparse copy have every entry once, in the order of the columns: sums depend on the order.
+    """
     # Names of a DataFrame, which the array does not have.
     names = getattr(X, "columns", None)
     try:
@@ -36,6 +39,8 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
         )
     except (ValueError, TypeError) as error:
         raise _better_sentence(error, X, names) from error
+    if copy and sp.issparse(X):
+        X.sum_duplicates()  # which sorts, too
     values = X.data if sp.issparse(X) else X
     if not all_finite(values):
         wrong = sp.coo_array(X) if sp.issparse(X) else None
