@@ -37,7 +37,7 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
             estimator=estimator,
             input_name="X",
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise _better_sentence(error, X, names) from error
     if copy and sp.issparse(X):
         X.sum_duplicates()  # which sorts, too
@@ -91,11 +91,18 @@ def _better_sentence(error: Exception, X: Any, names: Any) -> Exception:
             f"Complex data not supported: X has entries of type {kind}, but they must be real; use the real "
             "parts, or real and imaginary parts as features of their own."
         )
-    table = np.empty(0) if sp.issparse(X) else np.asarray(X, dtype=object)
+    # Not what is no table: as Python objects it would take several times its memory.
+    is_table = not sp.issparse(X) and getattr(X, "ndim", 2) == 2
+    table = np.asarray(X, dtype=object) if is_table else np.empty(0)
     for row, column in np.ndindex(table.shape if table.ndim == 2 else (0, 0)):
         value = table[row, column]
         try:
             float("nan" if value is None else value)
+        except OverflowError:  # an integer, whose digits would fill lines
+            return ParameterError(
+                f"Input X has a number beyond {np.finfo(float).max:.1e} at row {row}, column "
+                f"{_column_name(column, names)}: divide the column by a power of ten, or drop it."
+            )
         except (ValueError, TypeError) as reason:
             return ParameterError(
                 f"Input X has {value!r:.60} at row {row}, column {_column_name(column, names)} ({reason}): "
