@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from smrmf._validation import ParameterError
+from smrmf._validation import ParameterError, safe_limit
 
 
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
@@ -167,9 +167,7 @@ def feature_attributes(X: Any) -> dict[str, Any]:
 def scale_to_safe_range(X: Any) -> tuple[Any, float]:
     """Divide by a power of two where squares of the data could overflow or vanish; return both."""
     largest = float(abs(X).max()) if X.size else 1.0
-    # Squares then stay below the square root of the largest number: sums of them, and their products with
-    # weights, have room.
-    limit = np.finfo(X.dtype).max ** 0.25
+    limit = safe_limit(X.dtype)
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
     # Division by a power of two changes exponents only: entries keep all digits, short of underflow.

@@ -236,9 +236,16 @@ def check_init(init: Any, X: Any, n_clusters: int) -> None:
         _check_size(init, X.dtype)
 
 
+def safe_limit(dtype: Any) -> float:
+    """Return how large numbers may be, and one over it how small, to be squared, summed up and weighted."""
+    # Squares then stay below the square root of the largest number: sums of them, and their products with
+    # weights, have room.
+    return float(np.finfo(dtype).max) ** 0.25
+
+
 def _check_size(init: np.ndarray, dtype: np.dtype) -> None:
     """Refuse a start whose squares leave the range of the numbers."""
-    limit = float(np.finfo(dtype).max) ** 0.25
+    limit = safe_limit(dtype)
     largest = float(np.abs(init).max())
     if largest > limit or 0 < largest < 1 / limit:
         raise ParameterError(
