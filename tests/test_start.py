@@ -139,6 +139,16 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
         assert weights.lam == pytest.approx(residual * 60 / 3)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.float16, np.float32, np.longdouble])
+def test_a_start_may_have_any_precision_of_its_own(dtype):
+    X = load_digits().data[:100]
+    G = nndsvd(X, 4).round()
+    plain = RMNMF(4, init=G, max_iter=5, tol=0.0).fit(X)
+    size = {np.float16: 2000, np.float32: 1e30, np.longdouble: 1e300}.get(dtype, 1)
+    given = RMNMF(4, init=(G * size).astype(dtype), max_iter=5, tol=0.0).fit(X)
+    np.testing.assert_allclose(given.embedding_, plain.embedding_, atol=1e-6 if size == 1 else 1e-3)
+
+
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
     start = weigh(FirstPoints(X), X, 0.3, 0.1, 1.0, SERIAL)

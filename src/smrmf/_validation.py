@@ -210,7 +210,7 @@ class Sizes:
         return cls(n_samples, n_clusters, int(n_neighbors), count)
 
 
-def check_init(init: Any, X: Any, n_clusters: int) -> None:
+def check_init(init: Any, X: Any, n_clusters: int, penalty: float | str) -> None:
     """Refuse a start that does not fit the data."""
     n, c = X.shape[0], n_clusters
     if isinstance(init, str):
@@ -232,7 +232,7 @@ def check_init(init: Any, X: Any, n_clusters: int) -> None:
         raise ParameterError(
             f"init has {_first_not_finite(init)}: give finite real numbers, or init='spectral'."
         )
-    else:
+    elif not isinstance(penalty, str):  # an automatic one takes the size out
         _check_size(init, X.dtype)
 
 

@@ -149,13 +149,18 @@ STARTS = ("spectral", "kmeans", "nndsvd", "array")
 def test_no_start_depends_on_the_unit_of_the_data(case, start):
     # Before anything else is decided: one iteration, and all of them.
     X, c = abs(POINTS), 3
-    init = nndsvd(X, c) if start == "array" else start
+
+    def fit(unit, settings):
+        # An array has the square root of the unit.
+        init = nndsvd(X * unit, c) if start == "array" else start
+        model = case.make(n_clusters=c, init=init, **settings)
+        quietly(model.fit, X * unit)
+        return model
+
     for settings in ({"max_iter": 1, "tol": 0}, {}):
-        plain = case.make(n_clusters=c, init=init, **settings)
-        quietly(plain.fit, X)
-        for unit in (1024.0, 2.0**-40, 2.0**490):
-            scaled = case.make(n_clusters=c, init=init, **settings)
-            quietly(scaled.fit, X * unit)
+        plain = fit(1.0, settings)
+        for unit in (1024.0, 2.0**-40, 2.0**700):
+            scaled = fit(unit, settings)
             np.testing.assert_array_equal(scaled.labels_, plain.labels_)
             np.testing.assert_allclose(scaled.embedding_, plain.embedding_, atol=1e-6)
 

@@ -94,7 +94,7 @@ class ManifoldFactorization(Factorization):
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, exemplars)
         for check in self._checks:
             check(self, sizes, X.dtype)
-        check_init(self.init, X, self.n_clusters)
+        check_init(self.init, X, self.n_clusters, self.penalty)
         # Six arrays: the data, the same scaled and centred, E, its multiplier, and G F.
         dense = as_dense(type(self).__name__, X, 6) if sp.issparse(X) else X
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_array
 
-from smrmf._arrays import check_nonnegative
+from smrmf._arrays import check_nonnegative, scale_to_safe_range
 from smrmf._parallel import Pool
 from smrmf._validation import ParameterError
 from smrmf.factorization._points import Problem
@@ -71,8 +71,7 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
     if not isinstance(init, str) or init == "nndsvd":
         # The non-negative SVD of the data as given: reduced coordinates may be negative.
         G = remember(nonnegative_svd, problem.data, c) if isinstance(init, str) else init
-        size = float(np.linalg.norm(G)) if isinstance(penalty, str) else 0.0
-        return np.ascontiguousarray(G * (c**0.5 / size) if size > 0 else G, dtype=dtype)
+        return np.ascontiguousarray(at_orthonormal_size(G) if isinstance(penalty, str) else G, dtype=dtype)
     if init == "kmeans":
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
     else:
@@ -85,6 +84,19 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
             diffusion_steps=DIFFUSION_STEPS,
         )
     return indicator(labels, c, dtype)
+
+
+def at_orthonormal_size(G: np.ndarray) -> np.ndarray:
+    """Return G times what gives it the Frobenius norm of orthonormal columns; zeros stay zeros."""
+    if G.dtype.kind != "f":
+        G = G.astype(np.float64)
+    elif G.dtype not in (np.float32, np.float64):  # half or extended precision
+        G = G.astype(np.longdouble)
+        G = (G / (np.abs(G).max() or 1)).astype(np.float64)
+    # By a power of two first: the squares of the norm neither overflow nor vanish.
+    G, _ = scale_to_safe_range(G)
+    size = float(np.linalg.norm(G))
+    return G * (G.shape[1] ** 0.5 / size) if size > 0 else G
 
 
 def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
