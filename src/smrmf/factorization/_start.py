@@ -15,7 +15,7 @@ from sklearn.utils import check_array
 
 from smrmf._arrays import check_nonnegative, scale_to_safe_range
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError
+from smrmf._validation import CONSTRAINTS, Interval, ParameterError, rounded
 from smrmf.factorization._points import Problem
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd
@@ -150,9 +150,13 @@ def check_weight(name: str, given: float, weight: float, limits: tuple[float, fl
     if low <= weight <= high:
         return weight
     way, limit = ("lower it to", high) if weight > high else ("raise it to", low)
+    # In the unit of the user the limit may be no value that the parameter can have.
+    advised = rounded(limit * unit, up=weight < low)
+    possible = any(constraint.accepts(advised) for constraint in CONSTRAINTS.get(name, (Interval(),)))
+    advice = f"{way} {advised:g}, " if possible else ""
     raise ParameterError(
-        f"{name}={given:g} leaves the range of the numbers with this data and the other weights: {way} "
-        f"{limit * unit:.2g}, use {name}='auto', or scale the data to entries of about 1."
+        f"{name}={given:g} leaves the range of the numbers with this data and the other weights: {advice}"
+        f"use {name}='auto', or scale the data to entries of about 1."
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._arrays import check_memory
-from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes
+from smrmf._validation import COUNT, SHARE, Constraints, ParameterError, Sizes
 from smrmf.factorization._loop import LARGEST_PENALTY
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem, leading_axes
@@ -144,10 +144,7 @@ class APMF(ManifoldFactorization):
     (4, 2)
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "projection_weight": (Interval(1e-100), AUTO),
-        "n_components": (COUNT, SHARE),
-    }
+    _constraints: ClassVar[Constraints] = {"n_components": (COUNT, SHARE)}
     _reduction = staticmethod(leading_axes)
     _first_points = staticmethod(projected_points)
     _checks = (check_apmf_memory,)
