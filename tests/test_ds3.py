@@ -129,6 +129,17 @@ def test_what_is_left_to_do_is_said(blobs):
     assert not model.converged_
 
 
+def test_what_is_left_after_the_first_iteration_is_a_number(blobs):
+    recorder = Recorder()
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 .* by up to \d"):
+        DS3(exemplars=4, max_iter=1).set_callbacks(recorder).fit(blobs[0])
+    assert 1e-3 < recorder.steps[0]["change"] <= 2
+    # The first Z has none before it to change from, whatever the tolerance.
+    assert DS3(exemplars=4, tol=2.0).fit(blobs[0]).n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations: one is never enough: raise max_iter"):
+        DS3(exemplars=4, tol=2.0, max_iter=1).fit(blobs[0])
+
+
 @pytest.mark.parametrize("negative", [False, True])
 def test_sources_and_targets_may_differ(negative):
     D = np.random.default_rng(0).uniform(-1 if negative else 0, 1, size=(12, 30)) * 7
