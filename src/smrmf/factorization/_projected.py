@@ -19,7 +19,13 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
 from smrmf.factorization._points import Reduction
-from smrmf.factorization._slots import AbstractAffinity, AbstractPoints, GraphTerm, PointsTerm
+from smrmf.factorization._slots import (
+    AbstractAffinity,
+    AbstractPoints,
+    GraphTerm,
+    OutOfRangeError,
+    PointsTerm,
+)
 from smrmf.graph.exemplars import Matrix
 from smrmf.graph.graphs import Laplacian
 from smrmf.kernels.distances import squared_distances
@@ -105,7 +111,7 @@ class ProjectedPoints(AbstractPoints[np.ndarray]):
         B = weight * self.pool.matmul(self.X.T, target())
         # The step takes sums of rows of A.
         if not np.isfinite(4 * len(A) * (np.abs(A).max() + np.abs(B).max())):
-            raise FloatingPointError(f"The numbers of the loop leave the range of {A.dtype}")
+            raise OutOfRangeError(f"The numbers of the loop leave the range of {A.dtype}")
         P = descend_on_stiefel(A, B, state, self.pool)
         # sum_ij w_ij ||y_i - y_j||^2 = 2 tr(Y'LY) for symmetric weights w.
         value = 2 * self.alpha * float(np.vdot(P, scatter @ P))
