@@ -104,8 +104,9 @@ class ManifoldFactorization(Factorization):
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
-        G = first_indicator(self.init, self.penalty, problem)
+        # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
+        G = first_indicator(self.init, self.penalty, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
