@@ -602,6 +602,14 @@ def test_too_many_components_are_refused(X, count, limit):
     assert set(vars(model)) == before
 
 
+def test_too_many_components_are_refused_before_a_number_is_drawn():
+    generator = np.random.RandomState(0)
+    model = APMF(3, n_components=9, init="kmeans", random_state=generator)
+    with pytest.raises(ValueError, match="n_components=9 is more than"):
+        model.fit(normal(0, 30, 8))
+    assert generator.randint(10**9) == np.random.RandomState(0).randint(10**9)
+
+
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_papers_settings_run(wide):
     X = load_wine().data[::3]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from itertools import product
 
 import cvxpy as cp
 import numpy as np
@@ -126,6 +127,17 @@ def test_what_is_left_to_do_is_said(blobs):
     left = float(re.search(r"up to (\S+),", str(said[0].message))[1])
     assert 1e-5 < left <= 2
     assert not model.converged_
+
+
+def test_what_is_left_after_the_first_iteration_is_a_number(blobs):
+    recorder = Recorder()
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=1 .* by up to \d"):
+        DS3(exemplars=4, max_iter=1).set_callbacks(recorder).fit(blobs[0])
+    assert 1e-3 < recorder.steps[0]["change"] <= 2
+    # The first Z has none before it to change from, whatever the tolerance.
+    assert DS3(exemplars=4, tol=2.0).fit(blobs[0]).n_iter_ == 2
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations: one is never enough: raise max_iter"):
+        DS3(exemplars=4, tol=2.0, max_iter=1).fit(blobs[0])
 
 
 @pytest.mark.parametrize("negative", [False, True])
@@ -253,6 +265,39 @@ def test_every_metric_works_or_is_refused_in_one_sentence(metric):
         tol = 1e-3 if points.dtype == np.float32 else 1e-9
         assert_allclose(scale * D[others], expected[others], rtol=tol, atol=tol)
         assert DS3(4, metric=metric).fit(points).labels_.shape == (14,)
+
+
+# Haversine takes angles, which have no other unit.
+@pytest.mark.parametrize("metric", sorted({*METRICS} - {"precomputed", "haversine"}))
+def test_no_metric_depends_on_the_unit_of_the_data(metric):
+    X = np.random.default_rng(0).uniform(0, 1, (14, 4))
+    X[X < 0.4] = 0
+    expected, scale = dissimilarities(X, metric, SERIAL)
+    others = ~np.eye(len(X), dtype=bool)
+    degree = 0 if scale == dissimilarities(2 * X, metric, SERIAL)[1] else 2 if metric == "sqeuclidean" else 1
+    forms = (np.asarray, sp.csr_array) if metric in TAKE_SPARSE else (np.asarray,)
+    units = [(float, unit) for unit in (1e-300, 1e-170, 1e-16, 1e170, 1.7e308)]
+    for (dtype, unit), form in product([*units, (np.float32, 1e-7), (np.float32, 1e30)], forms):
+        D, found = dissimilarities(form((X * unit).astype(dtype)), metric, SERIAL)
+        assert D.dtype == dtype
+        tol = 1e-3 if dtype is np.float32 else 1e-9
+        assert_allclose(D[others], expected[others], rtol=tol, atol=tol)
+        # In logarithms, as a squared distance may be beyond all numbers.
+        if np.isfinite(found) and found > 0:
+            assert np.log10(found) == pytest.approx(np.log10(scale) + degree * np.log10(unit), abs=tol)
+
+
+def test_squared_distances_beyond_all_numbers_are_refused(blobs):
+    refused(DS3(2, metric="sqeuclidean"), blobs[0] * 1e170, "objective_ is infinite", "scale the data")
+
+
+@pytest.mark.parametrize("metric", ["cosine", "correlation"])
+def test_metrics_of_directions_do_not_depend_on_the_length_of_a_row(metric):
+    X = np.random.default_rng(0).normal(size=(12, 4))
+    lengths = np.array([1.0, 1e-16, 1e16, 1e-170, 1e170, 1e-300, 1e300, 0.1, 3.0, 1e5, 1e-5, 1.0])
+    for form in (np.asarray, sp.csr_array) if metric in TAKE_SPARSE else (np.asarray,):
+        D, expected = (dissimilarities(form(rows), metric, SERIAL)[0] for rows in (X * lengths[:, None], X))
+        assert_allclose(D, expected, atol=1e-12)
 
 
 def test_metrics_of_all_points_do_not_depend_on_blocks(blobs, monkeypatch):

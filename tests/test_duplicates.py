@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from smrmf._arrays import finite_array
 from smrmf.graph.duplicates import agreeing_labels, distinct_rows, sums_of_groups
 from smrmf.graph.labels import consecutive_labels, empty_columns_last
 
@@ -30,11 +31,13 @@ def test_groups_are_those_of_equal_rows(form, rows):
 
 
 def test_sparse_rows_in_another_order_and_with_stored_zeros_are_equal():
-    data, indices = [1.0, 2.0, 2.0, 1.0, 0.0], [0, 3, 3, 0, 1]
-    X = sp.csr_array((data, indices, [0, 2, 5]), shape=(2, 4))
-    stored = X.copy()
-    np.testing.assert_array_equal(distinct_rows(X), [0, 0])
-    np.testing.assert_array_equal(X.indices, stored.indices)  # the caller's stays as it was
+    # Sums depend on the order: 0.1 + 0.2 + 0.3 is not 0.3 + 0.2 + 0.1.
+    data, indices = [0.1, 0.2, 0.3, 0.3, 0.2, 0.1, 0.0], [0, 2, 3, 3, 2, 0, 1]
+    X = sp.csr_array((data, indices, [0, 3, 7]), shape=(2, 4))
+    checked = finite_array(None, X, copy=True)
+    np.testing.assert_array_equal(distinct_rows(checked), [0, 0])
+    np.testing.assert_array_equal(X.indices, indices)  # the caller's stays as it was
+    assert checked.nnz == 7
 
 
 def test_long_rows_that_are_far_apart_in_the_table_have_equal_sums():

@@ -84,6 +84,20 @@ def test_errors_in_a_thread_reach_the_caller():
         pool.map(fail, [slice(0, 1), slice(1, 2)])
 
 
+def test_what_numpy_is_told_of_overflow_holds_in_every_thread():
+    meeting = threading.Barrier(2, timeout=patience(60))
+
+    def overflow(block):
+        meeting.wait()  # so that both threads take a block
+        return np.full(2, 1e308) * 10
+
+    with thread_pool(2) as pool:
+        with np.errstate(over="ignore"):
+            assert np.isinf(pool.map(overflow, [slice(0, 1), slice(1, 2)])).all()
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError, match="overflow"):
+            pool.map(overflow, [slice(0, 1), slice(1, 2)])
+
+
 def test_all_cores_may_be_asked_for():
     with thread_pool(-1) as pool:
         assert pool.map(lambda block: block.stop, row_blocks(3, BLOCK_ENTRIES)) == [1, 2, 3]

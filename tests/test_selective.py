@@ -10,6 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
 
 from smrmf import DS3, ESC, IPM, KDPP, RMNMF, SelectiveRMNMF
+from smrmf.factorization._manifold import way_back_in_range
 from smrmf.factorization.selective_rmnmf import represented_by
 
 
@@ -107,3 +108,16 @@ def test_a_failing_selector_leaves_the_old_fit(blobs):
     with pytest.raises(ValueError, match="exemplars=999"):
         model.fit(blobs)
     assert model.embedding_ is before
+
+
+class Weighted(Chosen):
+    """A selector with a weight of its own that is no number."""
+
+    def __init__(self, rows=None, sample_weight=None):
+        super().__init__(rows)
+        self.sample_weight = sample_weight
+
+
+def test_weights_of_the_selector_are_none_of_the_models(blobs):
+    model = SelectiveRMNMF(3, selector=Weighted([0, 40]), manifold_weight=2.0)
+    assert way_back_in_range(model).startswith("use 'auto' instead of manifold_weight=2, or scale the data")

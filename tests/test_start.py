@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,13 +14,14 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF, nndsvd
 from smrmf._parallel import SERIAL
-from smrmf._validation import Sizes
+from smrmf._validation import Sizes, check_init
 from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
 from smrmf.factorization._start import (
     DIFFUSION_STEPS,
     PENALTY_TO_EXPLORE,
     PENALTY_TO_REFINE,
     FirstPoints,
+    check_weight,
     first_indicator,
     is_indicator,
     weigh,
@@ -139,11 +142,54 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
         assert weights.lam == pytest.approx(residual * 60 / 3)
 
 
+@pytest.mark.parametrize("dtype", [np.int64, np.float16, np.float32, np.longdouble])
+def test_a_start_may_have_any_precision_of_its_own(dtype):
+    X = load_digits().data[:100]
+    G = nndsvd(X, 4).round()
+    plain = RMNMF(4, init=G, max_iter=5, tol=0.0).fit(X)
+    size = {np.float16: 2000, np.float32: 1e30, np.longdouble: 1e300}.get(dtype, 1)
+    given = RMNMF(4, init=(G * size).astype(dtype), max_iter=5, tol=0.0).fit(X)
+    np.testing.assert_allclose(given.embedding_, plain.embedding_, atol=1e-6 if size == 1 else 1e-3)
+
+
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
     start = weigh(FirstPoints(X), X, 0.3, 0.1, 1.0, SERIAL)
     assert (start.scale, start.lam, start.mu) == (1.0, 0.3, 0.1)
     np.testing.assert_array_equal(start.scaled, X)
+
+
+def test_the_limit_that_a_refusal_names_is_accepted():
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        low, unit = 10 ** rng.uniform(-150, 0), 10 ** rng.uniform(-150, 150)
+        limits = low, low * 10 ** rng.uniform(0, 150)
+        for outside in (low / 3, limits[1] * 3):
+            with pytest.raises(ValueError, match="leaves the range") as raised:
+                check_weight("penalty", outside * unit, outside, limits, unit)
+            advised = float(re.search(r"(?:raise|lower) it to (\S+),", str(raised.value))[1])
+            assert check_weight("penalty", advised, advised / unit, limits, unit) == pytest.approx(
+                np.clip(outside, *limits), rel=0.1
+            )
+
+
+@pytest.mark.parametrize(
+    ("name", "unit"), [("penalty", 1e-320), ("selection_weight", 1e-250), ("penalty", np.inf)]
+)
+def test_a_limit_that_the_parameter_cannot_have_is_not_named(name, unit):
+    with pytest.raises(ValueError, match=f"other weights: use {name}='auto'"):
+        check_weight(name, 1e-100, 1e30, (1e-10, 1e-10), unit)
+
+
+def test_limits_of_a_start_are_accepted():
+    X = np.random.default_rng(0).random((20, 3))
+    for dtype in (np.float32, np.float64):
+        model = RMNMF(2, init=np.full((20, 2), 1e-200), penalty=0.1, max_iter=1, tol=0)
+        with pytest.raises(ValueError, match="init has entries") as raised:
+            model.fit(X.astype(dtype))
+        low, high = re.search(r"between (\S+) and (\S+):", str(raised.value)).groups()
+        for size in (float(low), float(high)):
+            check_init(np.full((20, 2), size), X.astype(dtype), 2, 0.1)
 
 
 def test_given_weights_are_meant_for_the_data_as_they_came():

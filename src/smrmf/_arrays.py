@@ -16,11 +16,14 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from smrmf._validation import ParameterError
+from smrmf._validation import ParameterError, safe_limit
 
 
 def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.csr_array:
-    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number."""
+    """Return X as a float array or CSR matrix; refuse it, with the place, where it is no finite number.
+
+    Rows of a sparse copy have every entry once, in the order of the columns: sums depend on the order.
+    """
     # Names of a DataFrame, which the array does not have.
     names = getattr(X, "columns", None)
     try:
@@ -34,8 +37,10 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
             estimator=estimator,
             input_name="X",
         )
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         raise _better_sentence(error, X, names) from error
+    if copy and sp.issparse(X):
+        X.sum_duplicates()  # which sorts, too
     values = X.data if sp.issparse(X) else X
     if not all_finite(values):
         wrong = sp.coo_array(X) if sp.issparse(X) else None
@@ -86,11 +91,18 @@ def _better_sentence(error: Exception, X: Any, names: Any) -> Exception:
             f"Complex data not supported: X has entries of type {kind}, but they must be real; use the real "
             "parts, or real and imaginary parts as features of their own."
         )
-    table = np.empty(0) if sp.issparse(X) else np.asarray(X, dtype=object)
+    # Not what is no table: as Python objects it would take several times its memory.
+    is_table = not sp.issparse(X) and getattr(X, "ndim", 2) == 2
+    table = np.asarray(X, dtype=object) if is_table else np.empty(0)
     for row, column in np.ndindex(table.shape if table.ndim == 2 else (0, 0)):
         value = table[row, column]
         try:
             float("nan" if value is None else value)
+        except OverflowError:  # an integer, whose digits would fill lines
+            return ParameterError(
+                f"Input X has a number beyond {np.finfo(float).max:.1e} at row {row}, column "
+                f"{_column_name(column, names)}: divide the column by a power of ten, or drop it."
+            )
         except (ValueError, TypeError) as reason:
             return ParameterError(
                 f"Input X has {value!r:.60} at row {row}, column {_column_name(column, names)} ({reason}): "
@@ -155,9 +167,7 @@ def feature_attributes(X: Any) -> dict[str, Any]:
 def scale_to_safe_range(X: Any) -> tuple[Any, float]:
     """Divide by a power of two where squares of the data could overflow or vanish; return both."""
     largest = float(abs(X).max()) if X.size else 1.0
-    # Squares then stay below the square root of the largest number: sums of them, and their products with
-    # weights, have room.
-    limit = np.finfo(X.dtype).max ** 0.25
+    limit = safe_limit(X.dtype)
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
     # Division by a power of two changes exponents only: entries keep all digits, short of underflow.

@@ -6,6 +6,7 @@ one thread with single-threaded BLAS, and sums over blocks are taken in the orde
 
 from __future__ import annotations
 
+import contextvars
 import os
 import threading
 import warnings
@@ -45,8 +46,11 @@ class Pool:
         """Apply ``function`` to every block; results come in the order of the blocks."""
         if self._executor is None or len(blocks) == 1:
             return [function(block) for block in blocks]
+        # What the caller has told NumPy of overflow, a context variable, holds in the threads, too. Each
+        # block has a context of its own, as one context is entered by one thread at a time.
+        contexts = [contextvars.copy_context() for _ in blocks]
         # Blocks are taken by free threads in any order, results are returned in the order of the blocks.
-        return list(self._executor.map(function, blocks))
+        return list(self._executor.map(lambda context, block: context.run(function, block), contexts, blocks))
 
     def over_rows(
         self, function: Callable[..., T], arrays: Sequence[np.ndarray], *parameters: Any

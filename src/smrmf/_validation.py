@@ -8,6 +8,7 @@ from __future__ import annotations
 import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
@@ -116,6 +117,7 @@ CONSTRAINTS: Constraints = {
     "bandwidth": (OneOf("distance", "squared-distance"),),
     "manifold_weight": (Interval(0), AUTO),
     "selection_weight": (Interval(1e-100), AUTO),
+    "projection_weight": (Interval(1e-100), AUTO),
     "init": (OneOf("spectral", "nndsvd", "kmeans"), InstanceOf("an array", np.ndarray)),
     "labels": (OneOf("argmax", "kmeans"),),
     "penalty": (Interval(0, above=True), AUTO),
@@ -146,6 +148,13 @@ def shown(value: Any) -> str:
     """Return a value as a sentence can show it: on one line, and only the beginning of a long one."""
     text = " ".join(repr(value).split())
     return text if len(text) <= LONGEST_SHOWN else text[:LONGEST_SHOWN] + "..."
+
+
+def rounded(limit: float, up: bool) -> float:
+    """Return a limit with two digits, rounded to the side on which it is accepted."""
+    # From a little inside, beyond rounding errors: who gives the number must not be refused again.
+    inside = limit * (1 + 1e-9 if up else 1 - 1e-9)
+    return float(Context(prec=2, rounding=ROUND_CEILING if up else ROUND_FLOOR).create_decimal(inside))
 
 
 def check_n_clusters(n_clusters: int, n_samples: int) -> None:
@@ -210,7 +219,7 @@ class Sizes:
         return cls(n_samples, n_clusters, int(n_neighbors), count)
 
 
-def check_init(init: Any, X: Any, n_clusters: int) -> None:
+def check_init(init: Any, X: Any, n_clusters: int, penalty: float | str) -> None:
     """Refuse a start that does not fit the data."""
     n, c = X.shape[0], n_clusters
     if isinstance(init, str):
@@ -232,18 +241,26 @@ def check_init(init: Any, X: Any, n_clusters: int) -> None:
         raise ParameterError(
             f"init has {_first_not_finite(init)}: give finite real numbers, or init='spectral'."
         )
-    else:
+    elif not isinstance(penalty, str):  # an automatic one takes the size out
         _check_size(init, X.dtype)
+
+
+def safe_limit(dtype: Any) -> float:
+    """Return how large numbers may be, and one over it how small, to be squared, summed up and weighted."""
+    # Squares then stay below the square root of the largest number: sums of them, and their products with
+    # weights, have room.
+    return float(np.finfo(dtype).max) ** 0.25
 
 
 def _check_size(init: np.ndarray, dtype: np.dtype) -> None:
     """Refuse a start whose squares leave the range of the numbers."""
-    limit = float(np.finfo(dtype).max) ** 0.25
+    limit = safe_limit(dtype)
     largest = float(np.abs(init).max())
     if largest > limit or 0 < largest < 1 / limit:
         raise ParameterError(
-            f"init has entries of up to {largest:.2g}, but its largest one must be between {1 / limit:.2g} "
-            f"and {limit:.2g}: divide init by {largest:.2g}, or use init='spectral'."
+            f"init has entries of up to {largest:.2g}, but its largest one must be between "
+            f"{rounded(1 / limit, up=True):g} and {rounded(limit, up=False):g}: divide init by "
+            f"{largest:.2g}, or use init='spectral'."
         )
 
 

@@ -102,6 +102,16 @@ def interrupt(case, moment):
     assert_same(fitted(case), old)
 
 
+@each("penalty")
+def test_errors_of_a_callback_stay_as_they_are(case):
+    class Fails(Recorder):
+        def on_fit_task_end(self, *arguments, **settings):
+            raise FloatingPointError("of the callback")
+
+    with pytest.raises(FloatingPointError, match=r"^of the callback$"):
+        case.make().set_callbacks(Fails()).fit(case.usual())
+
+
 @each()
 def test_a_fit_interrupted_at_once_leaves_what_was(case):
     interrupt(case, 1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import numpy as np
 import pytest
 from cases import POINTS
-from estimators import CASES, each
+from estimators import CASES, each, each_of
 from support import assert_finite
 
 from smrmf._validation import CONSTRAINTS, Interval
@@ -57,8 +58,8 @@ def try_fit(model, X, name):
     return True
 
 
-def try_sizes(case, name, dtype, sizes):
-    few = {"max_iter": 4} if case.has("max_iter") else {}
+def try_sizes(case, name, dtype, sizes, **others):
+    few = others | ({"max_iter": 4} if case.has("max_iter") else {})
     for size in sizes:
         X = case.data(POINTS[:30] * size).astype(dtype)
         for number in numeric_parameters(case)[name]:
@@ -79,11 +80,38 @@ def test_any_weight_in_single_precision_is_finite_or_refused(case, name):
     try_sizes(case, name, np.float32, SINGLE_SIZES)
 
 
+@pytest.mark.parametrize(
+    ("case", "name"), [trial for trial in TRIALS if re.search("(selection|projection)_w|penalty$", trial.id)]
+)
+@pytest.mark.parametrize("dtype", [float, np.float32], ids=["double", "single"])
+def test_any_weight_beside_a_manifold_weight_of_zero_is_finite_or_refused(case, name, dtype):
+    if case.has("manifold_weight"):
+        # Between the smallest size and one, weights that divide each other are furthest apart.
+        sizes = (*SIZES, 1e-60) if dtype is float else SINGLE_SIZES
+        try_sizes(case, name, dtype, sizes, manifold_weight=0)
+
+
+@each("manifold_weight")
+def test_a_manifold_weight_that_is_next_to_nothing_is_finite(case):
+    # In the unit of the loop it is no normal number, and shares of it may round to zero.
+    model = case.make(manifold_weight=1e-300, max_iter=4)
+    assert not try_fit(model, case.data(POINTS[:30] * 1e21), "manifold_weight")
+
+
+@each_of("name", ["selection_weight", "projection_weight"])
+def test_a_weight_for_the_smallest_data_there_are_is_finite_or_refused(case, name):
+    # One entry, whose share of five clusters is no number any more.
+    X = np.zeros((30, 3))
+    X[0, 0] = np.nextafter(0, 1)
+    try_fit(case.make(n_clusters=5, max_iter=4, **{name: 0.9}), X, name)
+
+
 @each("init", "penalty")
 @pytest.mark.parametrize("penalty", ["auto", 0.1])
 def test_a_start_of_any_size_is_finite_or_refused(case, penalty):
     G = np.abs(np.random.default_rng(0).normal(size=(30, 3)))
-    for size in (0.0, 1e-300, 1e-100, 1e-60, 1.0, 1e60, 1e100, 1e300):
+    for size in (0.0, 1e-320, 1e-300, 1e-100, 1e-60, 1.0, 1e60, 1e100, 1e300):
         model = case.make(n_clusters=3, init=G * size, penalty=penalty, max_iter=4)
         refused = try_fit(model, case.data(POINTS[:30]), "init has entries of up to")
-        assert refused == (0 < size < 1e-77 or size > 1e77), size
+        # With an automatic penalty only its directions count.
+        assert refused == (penalty != "auto" and (0 < size < 1e-77 or size > 1e77)), size

@@ -22,11 +22,25 @@ from support import (
 
 from smrmf import nndsvd
 
+
+def in_any_order(X):
+    """Return X as a CSR matrix whose rows have their entries in another order each, the first one twice."""
+    rng = np.random.default_rng(4)
+    rows, m = np.indices(X.shape)[0].ravel(), X.shape[1]
+    columns = np.concatenate([rng.permutation(m) for _ in X])
+    # The entries of the first row in two halves, which add up to them.
+    data = X[rows, columns] * np.where(rows == 0, 0.5, 1)
+    starts = np.append(0, np.arange(2 * m, X.size + m + 1, m))
+    parts = np.append(data[:m], data), np.append(columns[:m], columns), starts
+    return sp.csr_array(parts, shape=X.shape)
+
+
 FORMS = {
     "dense": np.array,
     "single": lambda X: X.astype(np.float32),
     "fortran": np.asfortranarray,
     "csr": sp.csr_array,
+    "csr in any order": in_any_order,
 }
 
 
@@ -37,9 +51,10 @@ FORMS = {
 @pytest.mark.parametrize("form", FORMS)
 def test_the_data_are_left_alone_and_not_kept(case, form):
     X = FORMS[form](case.usual())
-    before = X.copy()
+    before, stored = X.copy(), getattr(X, "indices", np.empty(0)).copy()
     parameters = case.make().get_params()
     model = case.make().fit(X)
+    np.testing.assert_array_equal(getattr(X, "indices", np.empty(0)), stored)
     assert abs(X - before).max() == 0
     assert {name: repr(value) for name, value in model.get_params().items()} == {
         name: repr(value) for name, value in parameters.items()
@@ -134,13 +149,18 @@ STARTS = ("spectral", "kmeans", "nndsvd", "array")
 def test_no_start_depends_on_the_unit_of_the_data(case, start):
     # Before anything else is decided: one iteration, and all of them.
     X, c = abs(POINTS), 3
-    init = nndsvd(X, c) if start == "array" else start
+
+    def fit(unit, settings):
+        # An array has the square root of the unit.
+        init = nndsvd(X * unit, c) if start == "array" else start
+        model = case.make(n_clusters=c, init=init, **settings)
+        quietly(model.fit, X * unit)
+        return model
+
     for settings in ({"max_iter": 1, "tol": 0}, {}):
-        plain = case.make(n_clusters=c, init=init, **settings)
-        quietly(plain.fit, X)
-        for unit in (1024.0, 2.0**-40, 2.0**490):
-            scaled = case.make(n_clusters=c, init=init, **settings)
-            quietly(scaled.fit, X * unit)
+        plain = fit(1.0, settings)
+        for unit in (1024.0, 2.0**-40, 2.0**700):
+            scaled = fit(unit, settings)
             np.testing.assert_array_equal(scaled.labels_, plain.labels_)
             np.testing.assert_allclose(scaled.embedding_, plain.embedding_, atol=1e-6)
 
@@ -280,8 +300,9 @@ def test_identical_points_have_one_label(case, form, n_distinct):
 
 
 @each("n_clusters", law="missing clusters are said")
-def test_fewer_distinct_points_than_clusters_are_said(case):
-    X = case.data(np.repeat(SOME[:2], 5, axis=0))
+@pytest.mark.parametrize("form", [np.asarray, in_any_order], ids=["dense", "sparse in any order"])
+def test_fewer_distinct_points_than_clusters_are_said(case, form):
+    X = form(case.data(np.repeat(SOME[:2], 5, axis=0)))
     model = case.make(n_clusters=3)
     said = [str(w.message) for w in quietly(model.fit, X)]
     assert speaks_of(["only 2 distinct rows: lower n_clusters"], said)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import tracemalloc
 from datetime import date
 
 import numpy as np
@@ -176,6 +177,26 @@ def test_an_entry_that_is_no_number_is_found(case, value):
         case.make(), with_entry(case.usual(), value), ValueError, repr(value), "row 3, column 1"
     )
     assert "drop" in message
+
+
+@pytest.mark.parametrize("case", CASES[:1], ids=str)  # one door for all
+@pytest.mark.parametrize("digits", [400, 5000])  # Python prints no number of more than 4300
+def test_an_integer_beyond_all_floats_is_found(case, digits):
+    for form in (np.asarray, np.ndarray.tolist):
+        X = form(with_entry(case.usual(), 10**digits))
+        refused(case.make(), X, ValueError, "row 3, column 1", "1.8e+308", "divide")
+
+
+@pytest.mark.parametrize("case", CASES[:1], ids=str)
+def test_pictures_are_refused_before_they_take_memory(case):
+    pictures = np.ones((200, 28, 28))
+    tracemalloc.start()
+    try:
+        refused(case.make(), pictures, ValueError, "dim 3")
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < pictures.nbytes
 
 
 @each()

@@ -341,7 +341,8 @@ def scaled_selection_weight(
     """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
     if not isinstance(given, str):
         # The objective of the loop is that of the data divided by its unit; D has none.
-        return start.check_weight("selection_weight", given, float(given) / start.unit, start.unit)
+        weight = float(given) / start.unit
+        return start.check_weight("selection_weight", given, weight, start.unit, start.lam)
     sizes = problem.sizes
     ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
     # With lambda = 0 the graph has no effect on G, and any beta serves.

@@ -25,6 +25,7 @@ from smrmf.factorization._slots import (
     AbstractExemplars,
     AbstractPoints,
     GraphTerm,
+    OutOfRangeError,
     PointsTerm,
     Slots,
     check_graph,
@@ -264,13 +265,10 @@ def update_indicator(
         return wide.T @ wide
 
     gram = np.sum(pool.map(add_products, row_blocks(*Y.shape)), axis=0)
-    if np.isfinite(gram).all():
-        return procrustes(N, gram)
-    # Squares of N overflow before N does; the polar factor does not depend on the unit of N.
-    largest = np.abs(N).max()
-    if not np.isfinite(largest):
-        raise FloatingPointError(f"The numbers of the loop leave the range of {N.dtype}")
-    return procrustes(N / largest)
+    # Squares of N overflow before N does.
+    if not (np.isfinite(gram).all() or np.isfinite(N).all()):
+        raise OutOfRangeError(f"The numbers of the loop leave the range of {N.dtype}")
+    return procrustes(N, gram)
 
 
 def ascend(
@@ -303,7 +301,7 @@ def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: flo
 def _status(history: list[float], tol: float, split: float, gap: float, size: float) -> Status:
     """Judge an iteration; the objective alone would stop at a turning point (paper notes 10 and 11)."""
     if not np.isfinite(history[-1]):
-        raise FloatingPointError("The objective of the loop is not finite")
+        raise OutOfRangeError("The objective of the loop is not finite")
     # Constraints first: while they fail, a settled objective means nothing.
     if gap > FEASIBLE * size:
         return Status.RESIDUAL

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -17,7 +18,7 @@ from smrmf._validation import ParameterError, Sizes, check_init
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features
-from smrmf.factorization._slots import Slots, check_pair, exemplar_attributes
+from smrmf.factorization._slots import OutOfRangeError, Slots, check_pair, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings, empty_columns_last
@@ -94,7 +95,7 @@ class ManifoldFactorization(Factorization):
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, exemplars)
         for check in self._checks:
             check(self, sizes, X.dtype)
-        check_init(self.init, X, self.n_clusters)
+        check_init(self.init, X, self.n_clusters, self.penalty)
         # Six arrays: the data, the same scaled and centred, E, its multiplier, and G F.
         dense = as_dense(type(self).__name__, X, 6) if sp.issparse(X) else X
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
@@ -103,8 +104,9 @@ class ManifoldFactorization(Factorization):
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
-        G = first_indicator(self.init, self.penalty, problem)
+        # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
+        G = first_indicator(self.init, self.penalty, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
@@ -123,7 +125,7 @@ class ManifoldFactorization(Factorization):
                         lambda: factors(problem, start, slots, state)[0],
                     ),
                 )
-        except FloatingPointError as error:
+        except OutOfRangeError as error:
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         return self._results(problem, start, slots, solution)
 
@@ -157,11 +159,13 @@ class ManifoldFactorization(Factorization):
 
 def way_back_in_range(model: ManifoldFactorization) -> str:
     """Say what to do where numbers of the loop come out as infinite."""
-    given = {
-        name: value for name, value in model.get_params().items() if "weight" in name or name == "penalty"
-    }
-    numbers = [f"{name}={value:g}" for name, value in given.items() if not isinstance(value, str)]
-    instead = f"use 'auto' instead of {', '.join(numbers)}, or " if numbers else ""
+    # Its own parameters, not those of a selector.
+    given = [
+        f"{name}={value:g}"
+        for name, value in model.get_params(deep=False).items()
+        if ("weight" in name or name == "penalty") and isinstance(value, numbers.Real)
+    ]
+    instead = f"use 'auto' instead of {', '.join(given)}, or " if given else ""
     return f"{instead}scale the data to entries of about 1"
 
 

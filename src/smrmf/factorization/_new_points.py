@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from smrmf._arrays import as_dense, divide_keeping_dtype, finite_array
 from smrmf._estimator import AbstractEstimator
 from smrmf._parallel import Pool, thread_pool
+from smrmf._validation import safe_limit
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
 from smrmf.graph.neighbors import Neighbors, find_neighbors
 
@@ -119,7 +120,7 @@ class Factorization(
         data = divide_keeping_dtype(checked.astype(self._fit_data.dtype), self._magnitude)
         # Squares of larger entries could overflow. Fitted data have none, so a clipped point still lies at
         # their edge or beyond.
-        furthest = np.finfo(data.dtype).max ** 0.25
+        furthest = safe_limit(data.dtype)
         values = data.data if sp.issparse(data) else data
         np.clip(values, -furthest, furthest, out=values)
         if not sp.issparse(self._fit_data):

@@ -19,7 +19,13 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
 from smrmf.factorization._points import Reduction
-from smrmf.factorization._slots import AbstractAffinity, AbstractPoints, GraphTerm, PointsTerm
+from smrmf.factorization._slots import (
+    AbstractAffinity,
+    AbstractPoints,
+    GraphTerm,
+    OutOfRangeError,
+    PointsTerm,
+)
 from smrmf.graph.exemplars import Matrix
 from smrmf.graph.graphs import Laplacian
 from smrmf.kernels.distances import squared_distances
@@ -101,8 +107,12 @@ class ProjectedPoints(AbstractPoints[np.ndarray]):
         # tr(P'(X'LX + w X'X)P) - 2 w tr(P'X'T), with w = mu / (4 alpha) and L the Laplacian of S squared.
         weight = mu / (4 * self.alpha)
         scatter = squared_graph_scatter(np.asarray(Zt()), self.centered, self.pool)
+        A = scatter + weight * self.gram
         B = weight * self.pool.matmul(self.X.T, target())
-        P = descend_on_stiefel(scatter + weight * self.gram, B, state, self.pool)
+        # The step takes sums of rows of A.
+        if not np.isfinite(4 * len(A) * (np.abs(A).max() + np.abs(B).max())):
+            raise OutOfRangeError(f"The numbers of the loop leave the range of {A.dtype}")
+        P = descend_on_stiefel(A, B, state, self.pool)
         # sum_ij w_ij ||y_i - y_j||^2 = 2 tr(Y'LY) for symmetric weights w.
         value = 2 * self.alpha * float(np.vdot(P, scatter @ P))
         return P, PointsTerm(self.pool.matmul(self.X, P), value)

@@ -63,7 +63,11 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
     single_start: bool = False
 
     def init(self, X: np.ndarray) -> tuple[RowSparseState, GraphTerm]:
-        """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12)."""
+        """Find the first Z and C by A2DM2; the main multiplier starts at zero (paper note 12).
+
+        A start that has not settled after A2DM2's 1000 iterations is used as it is, without a warning: the
+        loop moves Z and C on, and has a test of convergence of its own.
+        """
         D = self.dissimilarity.dense()
         start = remember(a2dm2, D, self.constraint, self.dissimilarity.space.pool)
         if self.single_start:

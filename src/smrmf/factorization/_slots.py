@@ -28,6 +28,10 @@ from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
 State = TypeVar("State")
 
 
+class OutOfRangeError(FloatingPointError):
+    """Numbers of the loop or of a slot come out as infinite; the fit says what to do."""
+
+
 class GraphTerm(NamedTuple):
     """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
 

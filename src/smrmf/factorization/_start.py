@@ -7,14 +7,15 @@ so that they do not depend on the unit of the data.
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import check_array
 
-from smrmf._arrays import check_nonnegative
+from smrmf._arrays import check_nonnegative, scale_to_safe_range
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError
+from smrmf._validation import CONSTRAINTS, Interval, ParameterError, rounded
 from smrmf.factorization._points import Problem
 from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd
@@ -49,10 +50,15 @@ class Start(NamedTuple):
     mu: float
     points_state: Any = None
 
-    def check_weight(self, name: str, given: float, weight: float, unit: float) -> float:
-        """Return the weight of a term that a method adds; refuse one too far from lambda and mu."""
+    def check_weight(self, name: str, given: float, weight: float, unit: float, divided: float) -> float:
+        """Return the weight of a term that a method adds; refuse one too far from lambda and mu.
+
+        ``divided`` is the largest weight that the method divides by this one.
+        """
         widest = widest_ratio(self.scaled.dtype)
-        return check_weight(name, given, weight, (self.lam / widest, widest * min(self.mu, 1.0)), unit)
+        # Also where nothing is divided it stays a normal number.
+        low = max(divided / widest, float(np.finfo(float).tiny))
+        return check_weight(name, given, weight, (low, widest * min(self.mu, 1.0)), unit)
 
 
 def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> np.ndarray:
@@ -65,8 +71,7 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
     if not isinstance(init, str) or init == "nndsvd":
         # The non-negative SVD of the data as given: reduced coordinates may be negative.
         G = remember(nonnegative_svd, problem.data, c) if isinstance(init, str) else init
-        size = float(np.linalg.norm(G)) if isinstance(penalty, str) else 0.0
-        return np.ascontiguousarray(G * (c**0.5 / size) if size > 0 else G, dtype=dtype)
+        return np.ascontiguousarray(at_orthonormal_size(G) if isinstance(penalty, str) else G, dtype=dtype)
     if init == "kmeans":
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
     else:
@@ -79,6 +84,19 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
             diffusion_steps=DIFFUSION_STEPS,
         )
     return indicator(labels, c, dtype)
+
+
+def at_orthonormal_size(G: np.ndarray) -> np.ndarray:
+    """Return G times what gives it the Frobenius norm of orthonormal columns; zeros stay zeros."""
+    if G.dtype.kind != "f":
+        G = G.astype(np.float64)
+    elif G.dtype not in (np.float32, np.float64):  # half or extended precision
+        G = G.astype(np.longdouble)
+        G = (G / (np.abs(G).max() or 1)).astype(np.float64)
+    # By a power of two first: the squares of the norm neither overflow nor vanish.
+    G, _ = scale_to_safe_range(G)
+    size = float(np.linalg.norm(G))
+    return G * (G.shape[1] ** 0.5 / size) if size > 0 else G
 
 
 def nndsvd(X: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -132,9 +150,13 @@ def check_weight(name: str, given: float, weight: float, limits: tuple[float, fl
     if low <= weight <= high:
         return weight
     way, limit = ("lower it to", high) if weight > high else ("raise it to", low)
+    # In the unit of the user the limit may be no value that the parameter can have.
+    advised = rounded(limit * unit, up=weight < low)
+    possible = any(constraint.accepts(advised) for constraint in CONSTRAINTS.get(name, (Interval(),)))
+    advice = f"{way} {advised:g}, " if possible else ""
     raise ParameterError(
-        f"{name}={given:g} leaves the range of the numbers with this data and the other weights: {way} "
-        f"{limit * unit:.2g}, use {name}='auto', or scale the data to entries of about 1."
+        f"{name}={given:g} leaves the range of the numbers with this data and the other weights: {advice}"
+        f"use {name}='auto', or scale the data to entries of about 1."
     )
 
 
@@ -182,4 +204,8 @@ def weigh(
     if not isinstance(manifold_weight, str):
         raw, limits = float(manifold_weight) / magnitude / scale, (0.0, widest * min(mu, 1.0))
         lam = check_weight("manifold_weight", manifold_weight, raw, limits, magnitude * scale)
-    return Start(scaled, G, F, scale, scale * magnitude, lam, mu, first.state)
+    # A weight next to nothing moves nothing, and is divided by.
+    lam = lam if lam >= 1 / widest else 0.0
+    # The unit is divided by, and may vanish where the data next to do.
+    unit = scale * magnitude or math.ulp(0.0)
+    return Start(scaled, G, F, scale, unit, lam, mu, first.state)

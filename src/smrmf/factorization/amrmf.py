@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -151,10 +152,9 @@ class AMRMF(ManifoldFactorization):
         else:
             # The weight is meant for squared distances of the data as given, magnitude^2 * scale * D here;
             # the objective of the loop is divided by magnitude * start.scale.
-            unit = problem.magnitude * dissimilarity.distances.scale / start.scale
-            beta = start.check_weight(
-                "selection_weight", self.selection_weight, self.selection_weight * unit, 1 / unit
-            )
+            unit = problem.magnitude * dissimilarity.distances.scale / start.scale or math.ulp(0.0)
+            weight = self.selection_weight * unit
+            beta = start.check_weight("selection_weight", self.selection_weight, weight, 1 / unit, start.lam)
         columns = ClosedFormAffinity(
             dissimilarity,
             # All of S is the graph, no exemplars are selected.

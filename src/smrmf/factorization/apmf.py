@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from smrmf._arrays import check_memory
-from smrmf._validation import AUTO, COUNT, SHARE, Constraints, Interval, ParameterError, Sizes
+from smrmf._validation import COUNT, SHARE, Constraints, ParameterError, Sizes
+from smrmf.factorization._loop import LARGEST_PENALTY
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
 from smrmf.factorization._points import Problem, leading_axes
 from smrmf.factorization._projected import (
@@ -18,7 +19,7 @@ from smrmf.factorization._projected import (
     smallest_axes,
 )
 from smrmf.factorization._slots import RankedExemplars, Slots
-from smrmf.factorization._start import FirstPoints, Start, widest_ratio
+from smrmf.factorization._start import FirstPoints, Start
 from smrmf.graph.exemplars import ExemplarRule
 
 
@@ -143,10 +144,7 @@ class APMF(ManifoldFactorization):
     (4, 2)
     """
 
-    _constraints: ClassVar[Constraints] = {
-        "projection_weight": (Interval(1e-100), AUTO),
-        "n_components": (COUNT, SHARE),
-    }
+    _constraints: ClassVar[Constraints] = {"n_components": (COUNT, SHARE)}
     _reduction = staticmethod(leading_axes)
     _first_points = staticmethod(projected_points)
     _checks = (check_apmf_memory,)
@@ -189,13 +187,15 @@ class APMF(ManifoldFactorization):
             # In a row of S, another cluster costs lambda q with q about c/n, and the distance u has the slope
             # 2 alpha u s. At the mean u and s = 1/n both are equal for this alpha.
             mean = 2 * float(np.var(start.scaled, axis=0).sum())
-            # With lambda next to nothing any alpha serves, but one next to nothing.
-            weight = start.lam if start.lam > 1 / widest_ratio(start.scaled.dtype) else 1.0
-            alpha = weight * problem.sizes.n_clusters / (2 * (mean or 1.0))
+            # With lambda = 0 any alpha serves.
+            alpha = (start.lam or 1.0) * problem.sizes.n_clusters / (2 * (mean or 1.0))
         else:
             # Squared distances are divided by the unit squared, the objective by the unit.
             given = float(self.projection_weight)
-            alpha = start.check_weight("projection_weight", given, given * start.unit, 1 / start.unit)
+            divided = max(start.lam, min(start.mu, LARGEST_PENALTY))
+            alpha = start.check_weight(
+                "projection_weight", given, given * start.unit, 1 / start.unit, divided
+            )
         return Slots(
             ProjectedAffinity(problem.representation(), alpha, problem.pool),
             ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),

@@ -14,7 +14,10 @@ from smrmf._parallel import row_blocks
 
 
 def distinct_rows(X: Any) -> np.ndarray:
-    """Return the group of identical rows that every row belongs to, numbered by their first rows."""
+    """Return the group of identical rows that every row belongs to, numbered by their first rows.
+
+    A sparse X has every entry once, in the order of the columns.
+    """
     n = X.shape[0]
     with np.errstate(over="ignore", invalid="ignore"):
         sums = np.asarray(X.sum(axis=1)).ravel()
@@ -31,7 +34,6 @@ def distinct_rows(X: Any) -> np.ndarray:
 def _digests(X: Any) -> Iterator[bytes]:
     """Return 16 bytes for every row, which no other row shares."""
     if sp.issparse(X):
-        X.sum_duplicates()  # sorts the entries of a row, too
         X.eliminate_zeros()
         for start, stop in itertools.pairwise(X.indptr):
             row = slice(start, stop)

@@ -85,16 +85,24 @@ def procrustes(N, gram=None):
     """Solve ``argmin_{G'G = I} ||G - N||_F``: the orthonormal polar factor of a tall matrix.
 
     By the c x c Gram matrix where that is accurate, otherwise by the thin SVD, whose singular
-    vectors (not values, paper note 3) give ``U V'`` even when N has lost rank.
+    vectors (not values, paper note 3) give ``U V'`` even when N has lost rank. N must be finite; its squares
+    may overflow, as G does not depend on the unit of N.
     """
-    # The Gram matrix loses half the digits, so float32 gets it in float64.
-    gram = (N.T.astype(np.float64) @ N.astype(np.float64)) if gram is None else gram
+    gram = wide_gram(N) if gram is None else gram
+    if not np.isfinite(gram).all():
+        N = N / np.abs(N).max()
+        gram = wide_gram(N)
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     if values[0] > SAFE_GRAM_RATIO * values[-1]:
         # N (N'N)^(-1/2), with a c x c matrix as the only inverse.
         return N @ ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
     left, _, right = scipy.linalg.svd(N, full_matrices=False, check_finite=False)
     return left @ right
+
+
+def wide_gram(N):
+    """Return ``N'N``, which loses half the digits, so float32 gets it in float64."""
+    return N.T.astype(np.float64) @ N.astype(np.float64)
 
 
 def descend_on_stiefel(A, B, P, pool):

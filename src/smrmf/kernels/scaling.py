@@ -44,6 +44,21 @@ def unit_rows(X):
     return unit, divide_by_largest(peak) * norm
 
 
+def rows_near_one(X):
+    """Bring the largest entry of every row to between 1/2 and 1, by a power of two; a row of zeros stays one.
+
+    All digits stay, short of underflow, and with them all results that do not depend on the lengths of rows.
+    """
+    if sp.issparse(X):
+        row = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        peak = np.zeros(X.shape[0], X.dtype)
+        np.maximum.at(peak, row, np.abs(X.data))
+        data = np.ldexp(X.data, -np.frexp(peak)[1][row])
+        return sp.csr_array((data, X.indices, X.indptr), shape=X.shape)
+    peak = np.maximum(X.max(axis=1), -X.min(axis=1))
+    return np.ldexp(X, -np.frexp(peak)[1][:, None])
+
+
 def divide_by_largest(lengths):
     """Return the lengths divided by the largest; zeros stay as they are."""
     return lengths / (lengths.max() or 1.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable
 from typing import Any
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 from smrmf._arrays import scale_to_safe_range
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import ParameterError, shown
+from smrmf.kernels.scaling import rows_near_one
 
 # The names that sklearn.metrics.pairwise_distances knows; asking it would import it, which is slow.
 METRICS = (
@@ -33,10 +35,16 @@ SUMS_OF_DIFFERENCES = ("manhattan", "cityblock", "l1")
 # Not haversine, though scikit-learn takes it: where one of the two coordinates is zero its result is wrong.
 TAKE_SPARSE = ("euclidean", "sqeuclidean", "manhattan", "cosine", "l2", "l1", "cityblock", "precomputed")
 OF_TRUE_AND_FALSE = ("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalsneath", "yule")
-# Metrics that grow with a power of the data's unit, and vanish between equal points.
-DEGREES = {"euclidean": 1, "l2": 1, "sqeuclidean": 2, "precomputed": 1} | dict.fromkeys(
-    SUMS_OF_DIFFERENCES, 1
+# What vanishes between equal points, but for traces that rounding leaves.
+ZERO_TO_ITSELF = ("euclidean", "l2", "sqeuclidean", *SUMS_OF_DIFFERENCES)
+# The power of the data's unit that a metric grows with: where squares or sums would overflow or vanish, the
+# points are measured in another unit. What is not here has no unit, takes rows one by one, or is a callable.
+DEGREES = (
+    dict.fromkeys((*ZERO_TO_ITSELF, "precomputed", "minkowski", "chebyshev", "nan_euclidean"), 1)
+    | {"sqeuclidean": 2}
+    | dict.fromkeys(("braycurtis", "seuclidean", "mahalanobis"), 0)
 )
+OF_DIRECTIONS = ("cosine", "correlation")
 
 
 def check_metric(metric: Any, X: Any) -> None:
@@ -70,13 +78,14 @@ def dissimilarities(X: Any, metric: Any, pool: Pool) -> tuple[np.ndarray, float]
     else:
         D = distances(X, metric, pool)
         check_finite(D, metric)
-        if degree is not None:
-            np.fill_diagonal(D, 0)  # rounding leaves traces there
+        if metric in ZERO_TO_ITSELF:
+            np.fill_diagonal(D, 0)
     # Scaling D scales the objective and moves no minimum; the penalty is set for entries of at most one.
     largest = max(float(D.max()), -float(D.min()))
     if largest > 0:
         D /= D.dtype.type(largest)
-    return D, (largest or 1.0) * magnitude ** (degree or 1)
+    # Factor by factor: a power that is beyond all numbers would raise, a product is infinite.
+    return D, math.prod([magnitude] * (degree or 0), start=largest or 1.0)
 
 
 def distances(X: Any, metric: Any, pool: Pool) -> np.ndarray:
@@ -103,6 +112,11 @@ def prepared(X: Any, metric: Any) -> tuple[Any, Any, dict[str, Any]]:
         return X, from_source_to_target(metric), {}
     if metric in OF_TRUE_AND_FALSE:
         return X.astype(bool), metric, {}
+    if metric in OF_DIRECTIONS:
+        # Each row by itself: scikit-learn takes a short one for a row of zeros, and squares may overflow.
+        return rows_near_one(X), metric, {}
+    if metric == "canberra":
+        return X / 4, metric, {}  # the sum of two entries cannot overflow then, and small ones stay
     if metric == "seuclidean":
         return X, metric, {"V": np.var(X, axis=0, ddof=1)}
     if metric == "mahalanobis":

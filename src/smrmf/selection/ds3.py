@@ -208,6 +208,8 @@ class DS3(ClusterMixin, Selector):
             f"entries of Z still change or violate a constraint by up to {found.residual:.1e}, more than "
             f"tol={self.tol:g}: raise max_iter or tol"
         )
+        if found.residual <= self.tol:
+            reason = "one is never enough: raise max_iter"
         return Fitted(fitted, convergence_warnings("DS3", found.n_iter, reason))
 
     def _row_constraint(self, D: np.ndarray, n_exemplars: int) -> Callable[[float], RowConstraint]:
@@ -332,17 +334,18 @@ def solve_ds3(
         pool.over_rows(relaxed_z_rows, (D, C, multiplier, Zt), mu, 1.0)
         return Zt
 
-    mu, shrinkage, last_gap = PENALTY, None, np.inf
+    mu, shrinkage, last_gap = PENALTY, None, 0.0
     converged = stopped = False
     for n_iter in range(1, max_iter + 1):
         pool.over_rows(relaxed_z_rows, (D, C, multiplier, Z), mu, RELAXATION)
         shrinkage = row_constraint(mu).shrinkage(WeightedSum(Z, multiplier, 1 / mu), 1.0, shrinkage, pool)
         measured = pool.over_rows(c_rows, (Z, C, multiplier), shrinkage, mu)
         change, gap = (max(entries) for entries in zip(*measured, strict=True))
-        # The change of Z is at most the sum of these three, by the triangle inequality.
+        # The change of Z is at most the sum of these three, by the triangle inequality; the first Z has none
+        # before it to change from.
         residual = max(gap, last_gap, change)
         last_gap = gap
-        converged = residual <= tol
+        converged = residual <= tol and n_iter > 1
         if on_iteration is not None:
             stopped = on_iteration(n_iter, residual, feasible)
         if converged or stopped:
