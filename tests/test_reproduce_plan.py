@@ -235,6 +235,12 @@ def test_the_filled_start_differs_from_the_plain_one_only_where_that_is_zero():
     assert (plain < 1e-10).any()
 
 
+def test_the_published_reading_is_told_in_the_words_of_the_plan():
+    assert PLAN.main_reading().startswith("the first penalty is 0.1 (paper note 9), zeros of the start")
+    without = {name: part for name, part in PLAN.content.items() if name != "choices"}
+    assert Plan(without).main_reading() == "penalty = 0.1, fill = 0.1, exemplar_start = single"
+
+
 def test_what_is_recorded_stands_in_the_plan():
     recorded = {run.method: run.record for run in runs_of(data="sonar")}
     assert recorded["SMRMF-NS"] == {"history", "neighborhoods"}
