@@ -266,5 +266,5 @@ def test_the_summary_says_how_the_reading_was_chosen():
     (line,) = [s for s in compose(results(runs), Provenance()).summary if "leaves open" in s]
     assert "to the paper's printed ACC of the methods compared, RMNMF, AMRMF, on 2 sets" in line
     assert "figures of SMRMF and f-SMRMF have no say" in line
-    assert "follow the paper's words" in line  # what no compared method can decide
+    assert "follows the paper's words" in line  # what no compared method can decide
     assert "The published one is not the closest" in line
