@@ -140,7 +140,7 @@ def test_a_cell_shows_the_mean_of_repeats_and_below_it_the_best_draw(full_report
     for name in ("acc", "nmi"):
         shown, lines = table_of(full_report, name)
         below = re.findall(
-            r'<span class="ours[^"]*">(0\.\d+)</span><span class="std"> ±0\.\d\d</span>'
+            r'<span class="ours[^"]*">(0\.\d+)</span><span class="std"> ±\.\d{3}</span>'
             r'<span class="line">best (0\.\d+)</span>',
             shown,
         )

@@ -88,11 +88,12 @@ PROTOCOL = (
     "averaged at each point; the best point is reported. Nobody can choose like this without labels: see "
     "'Without labels' for what remains.",
     "The methods named first in the summary draw no random numbers, but their algorithm amplifies rounding "
-    "errors: another processor gives another figure. So their best point is repeated from starts that differ "
-    "by far less than any data are known to, and the figure is the mean of these repeats. The run that won "
-    "is not among them: it was chosen for being the highest. It stands beside the mean as 'best', which is "
-    "what the paper's protocol reports. In a row of a data set, a figure without ± is a single run. Verdicts "
-    "on scores are of the means; those on neighbourhoods, settings and convergence are of single runs.",
+    "errors: another processor can give another figure. So the best point is repeated from starts that "
+    "differ by far less than any data are known to, and the figure is the mean of these repeats. The run "
+    "that won is not among them: it was chosen for being the highest. It stands beside the mean as 'best', "
+    "which is what the paper's protocol reports. In a row of a data set, a figure without ± is a single run. "
+    "Verdicts on scores are of the means; those on neighbourhoods, settings and convergence are of single "
+    "runs.",
     "ACC and NMI each take their own best point. ACC matches clusters to classes one to one; NMI is divided "
     "by the larger of the two entropies (max), which is what the paper's printed moons figures fit.",
     "Labels of a factorisation are read by argmax: a point belongs to the column with its largest entry. "
