@@ -37,7 +37,7 @@ bench: $(VENV)/ready-test ## speed against peers and plain kernels (an idle mach
 	@$(BIN)/python benchmarks/speed.py
 	@$(BIN)/python benchmarks/kernels.py
 
-soak: $(VENV)/ready-test ## attack it for twenty minutes: odd data, interruptions, kills, full disks (two idle cores)
+soak: $(VENV)/ready-test ## attack it for some 25 minutes: odd data, interruptions, kills, full disks (two idle cores)
 	@$(BIN)/python tests/soak/run.py
 
 clean: ## remove the environment and caches

@@ -1,6 +1,6 @@
 """Attack the library for some minutes and print what held: ``make soak``, which the gate does not run.
 
-    python tests/soak/run.py                                 all attacks, twenty minutes on two idle cores
+    python tests/soak/run.py                                 all attacks, some 25 minutes on two idle cores
     python tests/soak/run.py --only fuzz,kills --minutes 3   some of them, in three minutes altogether
     python tests/soak/run.py --only fuzz --trial 1000017     one trial again, as a failure says it
 
