@@ -35,7 +35,9 @@ MODULES = {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
         *("row_sparse", "scaling", "semi_nonnegative", "simplex"),
     },
-    "graph": {"duplicates", "exemplars", "graphs", "labels", "neighbors"},
+    "graph": {
+        *("consensus", "duplicates", "exemplars", "graphs", "labels", "neighbors", "partitions", "spectrum"),
+    },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),
         *("_projected", "_row_sparse", "_slots", "_start"),

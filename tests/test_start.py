@@ -17,7 +17,6 @@ from smrmf._parallel import SERIAL
 from smrmf._validation import Sizes, check_init
 from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
 from smrmf.factorization._start import (
-    DIFFUSION_STEPS,
     PENALTY_TO_EXPLORE,
     PENALTY_TO_REFINE,
     FirstPoints,
@@ -27,14 +26,15 @@ from smrmf.factorization._start import (
     weigh,
 )
 from smrmf.graph.graphs import simplex_graph, symmetrize
-from smrmf.graph.labels import _smoothest, indicator, relabel_by_size
+from smrmf.graph.labels import indicator, relabel_by_size
 from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.spectrum import Components, components_of, smoothest
 
 
 def spectral(X, c, k=10):
     given = ManifoldInput(X, 1.0, Sizes.from_parameters(len(X), c, k))
     problem = prepare(given, reduce_features, np.random.RandomState(0), SERIAL)
-    return first_indicator("spectral", "auto", problem).argmax(axis=1)
+    return first_indicator("spectral", "auto", problem)[0].argmax(axis=1)
 
 
 def test_simplex_graph_gives_every_point_exactly_k_neighbours():
@@ -78,8 +78,7 @@ def test_more_components_than_clusters_are_joined_to_their_nearest():
 def test_the_embedding_spans_the_leading_eigenvectors():
     X = np.random.default_rng(1).normal(size=(90, 3))
     W = symmetrize(simplex_graph(find_neighbors(X, 11), 10))
-    n_components, component = connected_components(W)
-    embedding = _smoothest(W, component, n_components, 4, np.random.RandomState(0), DIFFUSION_STEPS)
+    embedding = smoothest(W, components_of(W), 4, np.random.RandomState(0)).embedding(4, 5)
     scale = 1 / np.sqrt(W.sum(axis=1))
     values, vectors = np.linalg.eigh(W.toarray() * scale[:, None] * scale[None, :])
     expected = vectors[:, -4:] * values[-4:] ** 5
@@ -205,7 +204,7 @@ def test_a_graph_with_few_eigenvalues_has_one_embedding():
     star = np.zeros((100, 100))
     star[0, 1:] = star[1:, 0] = 1
     first, *others = (
-        _smoothest(sp.csr_array(star), np.zeros(100, int), 1, 4, np.random.RandomState(0), 1)
+        smoothest(sp.csr_array(star), Components(1, np.zeros(100, int)), 4, np.random.RandomState(0)).vectors
         for _ in range(6)
     )
     assert all(np.array_equal(other, first) for other in others)

@@ -106,7 +106,7 @@ class ManifoldFactorization(Factorization):
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
         # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
-        G = first_indicator(self.init, self.penalty, problem)
+        G, evidence = first_indicator(self.init, self.penalty, problem)
         start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
@@ -127,7 +127,8 @@ class ManifoldFactorization(Factorization):
                 )
         except OutOfRangeError as error:
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
-        return self._results(problem, start, slots, solution)
+        fitted = self._results(problem, start, slots, solution)
+        return Fitted(evidence | fitted.attributes, fitted.warnings)
 
     def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""

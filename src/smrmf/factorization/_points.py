@@ -8,7 +8,7 @@ rows, which stay the same on any orthonormal basis of their span. The ``scaled``
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import NamedTuple
@@ -138,7 +138,8 @@ class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
 
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
-    ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found.
+    ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
+    ``other_graphs()`` are those of half and of twice as many neighbours.
     ``groups()`` tells which points are identical. All are made on first use, and once.
     """
 
@@ -154,6 +155,12 @@ class Problem:
     groups: Callable[[], np.ndarray]
     random_state: np.random.RandomState
     pool: Pool
+
+    def other_graphs(self) -> Iterator[sp.csr_array]:
+        """Yield the symmetric graphs of fewer and of more neighbours, where there are as many."""
+        known, k = self.neighbors.indices.shape[1], self.sizes.n_neighbors
+        for size in sorted({max(1, k // 2), max(1, min(2 * k, known - 1))} - {k}):
+            yield symmetrize(simplex_graph(self.neighbors, size))
 
 
 def prepare(

@@ -1,8 +1,8 @@
 """The first G of the loop, which decides more than anything else how good the clusters are.
 
-``spectral`` finds clusters of any shape on the simplex graph, f-SMRMF's own first Z; ``kmeans`` finds
-round ones; ``nndsvd`` is the paper's non-negative SVD. The weights of the loop are measured on the start,
-so that they do not depend on the unit of the data.
+``spectral`` finds clusters of any shape on the simplex graph, f-SMRMF's own first Z, by the edges that many
+clusterings agree on; ``kmeans`` finds round ones; ``nndsvd`` is the paper's non-negative SVD. The weights of
+the loop are measured on the start, so that they do not depend on the unit of the data.
 """
 
 from __future__ import annotations
@@ -17,14 +17,12 @@ from smrmf._arrays import check_nonnegative, scale_to_safe_range
 from smrmf._parallel import Pool
 from smrmf._validation import CONSTRAINTS, Interval, ParameterError, rounded
 from smrmf.factorization._points import Problem
-from smrmf.graph.labels import graph_labels, indicator, kmeans_labels
+from smrmf.graph.consensus import consensus_labels
+from smrmf.graph.labels import indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd
 from smrmf.kernels.prox import least_squares_basis
 from smrmf.sharing import remember
 
-# Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
-# least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.
-DIFFUSION_STEPS = 5
 # The first penalty, in units of one over the typical residual. A start that is a clustering is
 # refined, and a large penalty keeps the loop near it; any other start is a rough direction, and a small
 # penalty lets the loop move away from it.
@@ -61,8 +59,10 @@ class Start(NamedTuple):
         return check_weight(name, given, weight, (low, widest * min(self.mu, 1.0)), unit)
 
 
-def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> np.ndarray:
-    """Return the first G for a named start or a given array.
+def first_indicator(
+    init: str | np.ndarray, penalty: float | str, problem: Problem
+) -> tuple[np.ndarray, dict[str, Any]]:
+    """Return the first G for a named start or a given array, and what is known of it by public name.
 
     With an automatic penalty, which measures the data in a unit of its own, a start that has a unit is
     brought to the size of an orthonormal one: only its directions count, whatever the unit of the data.
@@ -71,19 +71,14 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
     if not isinstance(init, str) or init == "nndsvd":
         # The non-negative SVD of the data as given: reduced coordinates may be negative.
         G = remember(nonnegative_svd, problem.data, c) if isinstance(init, str) else init
-        return np.ascontiguousarray(at_orthonormal_size(G) if isinstance(penalty, str) else G, dtype=dtype)
+        G = at_orthonormal_size(G) if isinstance(penalty, str) else G
+        return np.ascontiguousarray(G, dtype=dtype), {}
     if init == "kmeans":
-        labels = kmeans_labels(problem.reduced, c, problem.random_state)
-    else:
-        labels = graph_labels(
-            problem.reduced,
-            problem.graph(),
-            c,
-            problem.random_state,
-            problem.pool,
-            diffusion_steps=DIFFUSION_STEPS,
-        )
-    return indicator(labels, c, dtype)
+        return indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype), {}
+    graphs = problem.graph(), *problem.other_graphs()
+    found = consensus_labels(problem.reduced, graphs, c, problem.random_state, problem.pool)
+    evidence = {"stability_": found.stability, "confidence_": found.confidence}
+    return indicator(found.labels, c, dtype), evidence
 
 
 def at_orthonormal_size(G: np.ndarray) -> np.ndarray:

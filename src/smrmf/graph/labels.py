@@ -9,15 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import eigsh
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import WARNING_FILTERS, Pool
 from smrmf.graph.duplicates import agreeing_labels, sums_of_groups
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.spectrum import join_components, smoothest
 
 KMEANS_STARTS = 10
 
@@ -48,84 +45,20 @@ def graph_labels(
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
-    *,
-    diffusion_steps: int = 0,
     n_starts: int = KMEANS_STARTS,
 ) -> np.ndarray:
     """Cluster the rows of X by the smoothest functions on a symmetric graph of them.
 
     Components of the graph are never split by rounding: where there are more of them than clusters,
     the surplus of small ones is tied to the largest, and where their number is that of the clusters
-    they are the answer. Eigenvectors count by their eigenvalue to the power ``diffusion_steps``.
+    they are the answer.
     """
-    W, n_components, component = _join_components(X, W, n_clusters, pool)
+    W, components = join_components(X, W, n_clusters, pool)
     # The eigenvalue one belongs to the indicators of the components: k-means could only find them again.
-    if n_components == n_clusters:
-        return relabel_by_size(component, n_clusters)
-    embedding = _smoothest(W, component, n_components, n_clusters, random_state, diffusion_steps)
+    if components.number == n_clusters:
+        return relabel_by_size(components.of_point, n_clusters)
+    embedding = smoothest(W, components, n_clusters, random_state).embedding(n_clusters)
     return kmeans_labels(embedding, n_clusters, random_state, n_starts)
-
-
-def _join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[sp.csr_array, int, np.ndarray]:
-    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest.
-
-    Return the graph, the number of its components, and the component of every point.
-    """
-    n_components, component = connected_components(W, directed=False)
-    if n_components <= limit:
-        return W, n_components, component
-    sizes = np.bincount(component)
-    kept = np.isin(component, np.argsort(-sizes, kind="stable")[:limit])
-    inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
-    nearest = find_neighbors(X[outside], 1, X[inside], pool=pool).indices[:, 0]
-    # Ties as heavy as an average edge, whatever the unit of the weights.
-    ties = np.full(len(inside), W.data.mean(), W.dtype)
-    bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
-    joined = (W + bridge + bridge.T).tocsr()
-    return joined, *connected_components(joined, directed=False)
-
-
-def _smoothest(
-    W: sp.csr_array,
-    component: np.ndarray,
-    n_components: int,
-    n_clusters: int,
-    random_state: np.random.RandomState,
-    diffusion_steps: int,
-) -> np.ndarray:
-    """Embed points by the leading eigenvectors of the normalised graph, rows of unit length.
-
-    Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
-    eigenvalue one that they share.
-    """
-    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
-    scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
-    M = (W * scale[:, None] * scale[None, :]).tocsr()
-    parts = []
-    for label in range(n_components):
-        members = np.flatnonzero(component == label)
-        # Each component has an eigenvalue one in the embedding, so no single one can have more than the rest.
-        count = min(n_clusters - n_components + 1, len(members))
-        part = M[members][:, members]
-        n = len(members)
-        if n <= max(4 * count, 64):  # small ones are solved densely
-            pairs = scipy.linalg.eigh(part.toarray(), subset_by_index=[n - count, n - 1])
-        else:
-            # Positive, as the leading eigenvector is: the start is never orthogonal to it.
-            first = random_state.uniform(0.5, 1, n).astype(part.dtype)
-            # A graph with few eigenvalues leaves it no direction, and it goes on in a random one: by a seed.
-            pairs = eigsh(part, k=count, which="LA", v0=first, rng=0)
-        parts.append((members, *pairs))
-    value = np.concatenate([values for _, values, _ in parts])
-    owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
-    within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
-    embedding = np.zeros((W.shape[0], min(n_clusters, len(value))), W.dtype)
-    for column, q in enumerate(np.argsort(-value, kind="stable")[:n_clusters]):
-        members, _, vectors = parts[owner[q]]
-        embedding[members, column] = vectors[:, within[q]] * max(value[q], 0) ** diffusion_steps
-    # Rows of unit length, as in Ng, Jordan and Weiss 2002: k-means then compares directions.
-    norms = np.linalg.norm(embedding, axis=1, keepdims=True)
-    return embedding / np.where(norms > 0, norms, 1)
 
 
 def consecutive_labels(G: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, list[int]]:

@@ -1,0 +1,132 @@
+"""Clusters of a graph by the edges that many clusterings agree on.
+
+One clustering of a noisy graph follows its wrong edges as well as its right ones. Many rough ones, from
+neighbourhoods of several sizes, disagree about the wrong edges: weighed by the share of clusterings that
+join its two ends, an edge counts only where it deserves trust. More clusters are found on that graph, and
+the choice among all is made by the graph as it was: of those that cut little of its weight, the one in
+which the cluster of a point tells the most of the clusters of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf._parallel import Pool
+from smrmf.graph.labels import kmeans_labels, relabel_by_size
+from smrmf.graph.partitions import (
+    adjusted_rand,
+    information,
+    joined_shares,
+    leak,
+    merge_cells,
+    shares_between,
+)
+from smrmf.graph.spectrum import Spectrum, join_components, smoothest
+
+# Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
+# least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.
+DIFFUSION_STEPS = 2
+# Candidates see so many eigenvectors per cluster, and cut the points into up to twice as many cells, which
+# are merged: neither k-means with its equal clusters nor one number of eigenvectors suits all data.
+EIGENVECTORS_PER_CLUSTER = (1, 2)
+CELLS_PER_CLUSTER, POINTS_PER_CELL = 2, 4
+# Powers of the clusters' sizes in the merging: the smaller one lets clusters be of unequal size.
+SIZE_POWERS = (0.75, 1.0)
+ROUNDS, STARTS = 2, 5
+# What an edge keeps that no candidate joins: the graph falls apart nowhere.
+TRUST_FLOOR = 1e-3
+# What still counts as cutting little: this factor and this share more than the candidate that cuts least.
+# Clusters of unequal size that are well apart cut far less than any others, and stay; where all cut much, the
+# difference says little, and the information decides.
+LEAK_FACTOR, LEAK_MARGIN = 1.25, 2e-3
+# Power of the entropy in the choice: 0 favours equal clusters, 1 unequal ones.
+ENTROPY_POWER = 0.75
+
+
+class Consensus(NamedTuple):
+    """Clusters, how well the candidates agree with them, and how firmly each point is tied to its neighbours.
+
+    ``stability`` is the mean adjusted Rand index of labels and candidates; ``confidence`` is the mean share
+    of candidates that join a point with its neighbours, by the weight of its edges.
+    """
+
+    labels: np.ndarray
+    stability: float
+    confidence: np.ndarray
+
+
+def consensus_labels(
+    X: Any,
+    graphs: Sequence[sp.csr_array],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool,
+) -> Consensus:
+    """Cluster the rows of X on the first of several symmetric graphs; the others only give candidates.
+
+    As in :func:`~smrmf.graph.labels.graph_labels`, components are never split by rounding, and where their
+    number is that of the clusters they are the answer.
+    """
+    W, components = join_components(X, graphs[0], n_clusters, pool)
+    if components.number == n_clusters:
+        labels = relabel_by_size(components.of_point, n_clusters)
+        return Consensus(labels, 1.0, np.ones(len(labels), W.dtype))
+    n_columns = max(EIGENVECTORS_PER_CLUSTER) * n_clusters
+    candidates: list[np.ndarray] = []
+    for graph in graphs:
+        spectrum = smoothest(*join_components(X, graph, n_clusters, pool), n_columns, random_state)
+        candidates += merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS)
+    joined_share = joined_shares(W, np.column_stack(candidates))
+    trusted = trusted_graph(W, joined_share)
+    # Its edges are those of W, and so are its components.
+    spectrum = smoothest(trusted, components, n_columns, random_state)
+    later = merged_candidates(spectrum, trusted, n_clusters, random_state, 1)
+    plain = plain_candidates(spectrum, n_clusters, random_state)
+    labels = most_telling(W, [*candidates, *later, *plain], n_clusters)
+    stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in candidates]))
+    together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
+    return Consensus(relabel_by_size(labels, n_clusters), stability, together / W.sum(axis=1))
+
+
+def merged_candidates(
+    spectrum: Spectrum, W: sp.csr_array, n_clusters: int, random_state: np.random.RandomState, rounds: int
+) -> Iterator[np.ndarray]:
+    """Yield clusterings: cells by one run of k-means each, merged by the weight between them."""
+    n = W.shape[0]
+    n_cells = min(CELLS_PER_CLUSTER * n_clusters, max(n_clusters, n // POINTS_PER_CELL))
+    for per_cluster in EIGENVECTORS_PER_CLUSTER:
+        embedding = spectrum.embedding(per_cluster * n_clusters, DIFFUSION_STEPS)
+        for _ in range(rounds):
+            cells = kmeans_labels(embedding, n_cells, random_state, n_starts=1)
+            # By size, so only the last cells can be empty: where there are fewer distinct points.
+            J = shares_between(W, cells, int(cells.max()) + 1)
+            for size_power in SIZE_POWERS:
+                yield merge_cells(J, n_clusters, size_power)[cells]
+
+
+def plain_candidates(
+    spectrum: Spectrum, n_clusters: int, random_state: np.random.RandomState
+) -> Iterator[np.ndarray]:
+    """Yield clusterings by k-means alone."""
+    for per_cluster in EIGENVECTORS_PER_CLUSTER:
+        embedding = spectrum.embedding(per_cluster * n_clusters, DIFFUSION_STEPS)
+        yield kmeans_labels(embedding, n_clusters, random_state, n_starts=STARTS)
+
+
+def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:
+    """Return the graph with its edges weighed by the squared share of candidates that join their ends."""
+    trust = joined_share**2 + W.dtype.type(TRUST_FLOOR)
+    return sp.csr_array((W.data * trust, W.indices, W.indptr), shape=W.shape)
+
+
+def most_telling(W: sp.csr_array, candidates: list[np.ndarray], n_clusters: int) -> np.ndarray:
+    """Choose among clusterings: of those that cut little, the one that tells the most of neighbours."""
+    between = [shares_between(W, labels, n_clusters) for labels in candidates]
+    leaks = np.array([leak(J) for J in between])
+    tells = np.array([information(J, ENTROPY_POWER) for J in between])
+    tells[leaks > LEAK_FACTOR * leaks.min() + LEAK_MARGIN] = -np.inf
+    return candidates[int(np.argmax(tells))]
