@@ -36,7 +36,7 @@ class CandidateLists:
     @classmethod
     def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
         """Make lists of the same size for all columns."""
-        n = len(dissimilarity.space.centered.X)
+        n = dissimilarity.space.n_samples
         known = dissimilarity.smallest
         if known is None or with_self:
             # The neighbour search leaves a point itself out, so lists with it need a search of their own.
@@ -81,7 +81,7 @@ def smallest_entries(
     dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool, by_value: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the ``size`` smallest dissimilarities of some columns, and the smallest one left out."""
-    n = len(dissimilarity.space.centered.X)
+    n = dissimilarity.space.n_samples
     size = min(size, n if with_self else n - 1)
 
     def search_block(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

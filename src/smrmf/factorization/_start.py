@@ -76,7 +76,7 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
         labels = kmeans_labels(problem.reduced, c, problem.random_state)
     else:
         labels = graph_labels(
-            problem.reduced,
+            problem.points.X,
             problem.graph(),
             c,
             problem.random_state,

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+import scipy.sparse as sp
+
+from smrmf.kernels.truncated_svd import leading_coordinates
 
 
-def nonnegative_svd(X: np.ndarray, n_columns: int) -> np.ndarray:
+def nonnegative_svd(X: np.ndarray | sp.csr_array, n_columns: int) -> np.ndarray:
     """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (paper note 13)."""
-    left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
-    return nonnegative_parts(left[:, :n_columns], values, right)[0]
+    if not sp.issparse(X):
+        left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+        return nonnegative_parts(left[:, :n_columns], values, right)[0]
+    found = leading_coordinates(X, n_columns)
+    points, mixing = found.points[:, :n_columns], found.mixing[:n_columns]
+    # The coordinates along an axis have its singular value as their length; those of zeros are zeros.
+    values = np.linalg.norm(points, axis=0)
+    parts = nonnegative_parts(points / np.where(values > 0, values, 1), values, mixing @ X)[0]
+    # Beyond the rank all singular values are zero, and so are their columns.
+    return np.pad(parts, ((0, 0), (0, n_columns - parts.shape[1])))
 
 
 def nonnegative_parts(
