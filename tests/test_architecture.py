@@ -33,9 +33,12 @@ MODULES = {
     "": {"_arrays", "_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
-        *("row_sparse", "scaling", "semi_nonnegative", "simplex"),
+        *("row_sparse", "scaling", "semi_nonnegative", "simplex", "truncated_svd"),
     },
-    "graph": {"duplicates", "exemplars", "graphs", "labels", "neighbors"},
+    "graph": {
+        *("candidates", "dense_points", "duplicates", "exemplars", "graphs", "labels", "neighbors"),
+        "sparse_points",
+    },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),
         *("_projected", "_row_sparse", "_slots", "_start"),

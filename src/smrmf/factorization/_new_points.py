@@ -122,7 +122,9 @@ class Factorization(
         n, m = G.shape[0], self.components_.shape[1]
         # Also of points that came sparse: what is rebuilt has no zeros.
         needed = n * m * np.result_type(G.dtype, self.components_.dtype).itemsize
-        check_memory(type(self).__name__, needed, f"a dense array of {n} x {m}", "rebuild fewer rows at a time")
+        check_memory(
+            type(self).__name__, needed, f"a dense array of {n} x {m}", "rebuild fewer rows at a time"
+        )
         return G @ self.components_
 
     def _weights_of(self, X: Any) -> sp.csr_array:

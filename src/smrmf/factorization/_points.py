@@ -31,7 +31,7 @@ from smrmf.sharing import remember
 FEW_FEATURES = 64
 # Share of the squared length of the data that principal axes keep.
 KEPT_VARIANCE = 0.999
-# Coordinates of sparse points (benchmarks/text.py): at least so many, and several for each of the c directions that F has.
+# Coordinates of sparse points: at least so many, and several for each of the c directions that F has.
 COORDINATES, COORDINATES_PER_CLUSTER = 128, 4
 
 
@@ -78,8 +78,8 @@ def dense_coordinates(X: Any, n_clusters: int) -> tuple[np.ndarray, Reduction]:
     """Express sparse points in few dense coordinates, on their leading axes; dense ones stay as they are."""
     if not sp.issparse(X):
         return X, Reduction()
-    points, mixing, neglected = remember(leading_coordinates, X, n_coordinates(n_clusters))
-    return points, Reduction(mixing, None, X, neglected)
+    points, mixing, table, neglected = remember(leading_coordinates, X, n_coordinates(n_clusters))
+    return points, Reduction(mixing, None, table, neglected)
 
 
 def n_coordinates(n_clusters: int) -> int:

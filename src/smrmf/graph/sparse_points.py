@@ -157,7 +157,7 @@ def _nearest_rows(
     by_feature: Entries,  # IN
     norms: np.ndarray,  # IN
     own: np.ndarray,  # IN
-    products: np.ndarray,  # WORK
+    products: np.ndarray,  # OUT, of the last query
     query_norms: np.ndarray,  # OUT
     best: np.ndarray,  # IN, OUT
     best_index: np.ndarray,  # IN, OUT

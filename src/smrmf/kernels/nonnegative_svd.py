@@ -15,10 +15,10 @@ def nonnegative_svd(X: np.ndarray | sp.csr_array, n_columns: int) -> np.ndarray:
         left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
         return nonnegative_parts(left[:, :n_columns], values, right)[0]
     found = leading_coordinates(X, n_columns)
-    points, mixing = found.points[:, :n_columns], found.mixing[:n_columns]
-    # The coordinates along an axis have its singular value as their length; those of zeros are zeros.
-    values = np.linalg.norm(points, axis=0)
-    parts = nonnegative_parts(points / np.where(values > 0, values, 1), values, mixing @ X)[0]
+    # On orthonormal axes the coordinates have the singular values of the rows, and the same left vectors.
+    left, values, turn = scipy.linalg.svd(found.points, full_matrices=False, check_finite=False)
+    right = (turn[:n_columns] @ found.mixing) @ found.table
+    parts = nonnegative_parts(left[:, :n_columns], values, right)[0]
     # Beyond the rank all singular values are zero, and so are their columns.
     return np.pad(parts, ((0, 0), (0, n_columns - parts.shape[1])))
 
