@@ -9,7 +9,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from smrmf import AMRMF, DS3, ESC, RMNMF, SMRMF, FastSMRMF, SelectiveRMNMF, _arrays
+from smrmf import (
+    AMRMF,
+    DS3,
+    ESC,
+    GNMF,
+    IPM,
+    KDPP,
+    RMNMF,
+    SMRMF,
+    DeepSemiNMF,
+    FastSMRMF,
+    NMFClustering,
+    SelectiveRMNMF,
+    _arrays,
+)
 
 
 def peak_of(fit):
@@ -115,3 +129,37 @@ def test_points_are_rebuilt_as_dense_only_where_these_fit(monkeypatch):
     with pytest.raises(MemoryError, match=r"dense array of 40 x 900.*fewer rows"):
         model.inverse_transform(model.embedding_)
     assert model.inverse_transform(model.embedding_[:39]).shape == (39, 900)
+
+
+@pytest.mark.parametrize("shape", [(300, 2000), (1500, 300), (400, 400)], ids=str)
+def test_deep_semi_nmf_asks_for_the_dense_arrays_it_makes(shape, monkeypatch):
+    X = words(*shape, 10)
+    model = DeepSemiNMF(4, max_iter=5, tol=0, n_init=1, random_state=0).fit(X[:60])
+    peak = peak_of(lambda: model.fit(X))
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: peak)
+    with pytest.raises(MemoryError, match=f"{shape[0]} x {shape[1]}"):
+        model.fit(X)
+    # And not for much more.
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 1.5 * peak)
+    model.fit(X)
+
+
+WIDE = (1500, 60_000)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GNMF(5, random_state=0, max_iter=20, tol=0),
+        NMFClustering(5, random_state=0, tol=0.1),
+        IPM(exemplars=20),
+        KDPP(exemplars=20, random_state=0),
+        DS3(exemplars=5, max_iter=5, tol=0),
+        ESC(5, exemplars=20, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_other_methods_keep_sparse_points_sparse(model):
+    X = words(*WIDE, 30)
+    model.fit(X[:200])
+    assert peak_of(lambda: model.fit(X)) < WIDE[0] * WIDE[1] * 8 / 6
