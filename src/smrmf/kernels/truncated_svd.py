@@ -45,7 +45,7 @@ def leading_coordinates(X: sp.csr_array, count: int) -> Coordinates:
     unit = 2.0 ** np.round(np.log2(total) / 2)
     wide = sp.csr_array((X.data.astype(np.float64) / unit, X.indices, X.indptr), shape=X.shape)
     first = np.random.RandomState(0).uniform(0.5, 1, min(n, m))
-    # By the vectors on the shorter side: of a wide table those on the other would be the largest array of all.
+    # By the vectors on the shorter side: those of the other would be the largest array of all.
     if n <= m:
         energies, left = leading_eigenvectors(wide, count, first)
     else:
