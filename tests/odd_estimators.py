@@ -33,9 +33,10 @@ class CountsFits(ClusterMixin, BaseEstimator):
 
     fits: ClassVar[list[tuple]] = []
 
-    def __init__(self, weight=1.0, form="one"):
+    def __init__(self, weight=1.0, form="one", init="any"):
         self.weight = weight
         self.form = form
+        self.init = init
 
     def fit(self, X, y=None):
         kind = (sp.issparse(X), X.dtype, X.shape[0] < 100)

@@ -33,10 +33,11 @@ MODULES = {
     "": {"_arrays", "_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
-        *("row_sparse", "scaling", "semi_nonnegative", "simplex"),
+        *("row_sparse", "scaling", "semi_nonnegative", "simplex", "truncated_svd"),
     },
     "graph": {
-        *("consensus", "duplicates", "exemplars", "graphs", "labels", "neighbors", "partitions", "spectrum"),
+        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "graphs", "labels"),
+        *("neighbors", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),

@@ -59,7 +59,7 @@ NAMES = ["distances", "squared", "kernel", "mean kernel", "roughness"]
 
 @pytest.mark.parametrize("name", NAMES)
 def test_input_terms_match_their_definition(space, name):
-    d = cdist(space.centered.X, space.centered.X)
+    d = cdist(space.points.X, space.points.X)
     kth = np.sort(d, axis=1)[:, K]
     expected = {
         "distances": d / d.max(),

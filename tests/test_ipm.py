@@ -11,9 +11,10 @@ from oracle.selection import plain_ipm
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 
 from smrmf import _arrays
-from smrmf._parallel import SERIAL_LIBRARIES
-from smrmf.kernels.principal_axes import orthogonal_remainder
-from smrmf.selection.ipm import IPM, longest_direction
+from smrmf._parallel import SERIAL, SERIAL_LIBRARIES
+from smrmf.kernels.principal_axes import orthogonal_remainder, principal_axes
+from smrmf.kernels.scaling import unit_rows
+from smrmf.selection.ipm import IPM, _shorten, longest_direction
 
 MATCHINGS = ["original", "residual"]
 
@@ -309,3 +310,13 @@ def test_nothing_is_left_of_a_vector_inside_the_span():
     span = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
     np.testing.assert_array_equal(orthogonal_remainder(span, np.array([3.0, -2.0, 0.0])), 0)
     np.testing.assert_allclose(orthogonal_remainder(span, np.array([3.0, -2.0, 5.0])), [0, 0, 1])
+
+
+@pytest.mark.parametrize(("n", "stays"), [(20, False), (5000, True)])
+def test_sparse_rows_become_dense_coordinates_only_where_these_are_few(n, stays):
+    few = np.random.default_rng(0).random((4, 100)) * (np.arange(100) % 10 == 0)
+    unit, lengths = unit_rows(sp.csr_array(few[np.arange(n) % 4]))
+    axes = principal_axes(unit, lengths, SERIAL)
+    short = _shorten(unit, axes, lengths, SERIAL)
+    assert sp.issparse(short) == stays
+    assert short.shape == (n, 100 if stays else 4)

@@ -9,7 +9,21 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs
 
-from smrmf import DS3, RMNMF, SMRMF, FastSMRMF, _arrays
+from smrmf import (
+    AMRMF,
+    DS3,
+    ESC,
+    GNMF,
+    IPM,
+    KDPP,
+    RMNMF,
+    SMRMF,
+    DeepSemiNMF,
+    FastSMRMF,
+    NMFClustering,
+    SelectiveRMNMF,
+    _arrays,
+)
 
 
 def peak_of(fit):
@@ -60,6 +74,92 @@ def test_smrmf_asks_for_five_square_arrays_and_the_others_for_none(monkeypatch):
         SMRMF(3).fit(X)
     SMRMF(3, random_state=0).fit(X.astype(np.float32))
     FastSMRMF(3, random_state=0).fit(X)
-    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 30 * 4 * 8 - 1)
-    with pytest.raises(MemoryError, match=r"30 x 4.*TruncatedSVD"):
-        FastSMRMF(3).fit(sp.csr_array(X))
+
+
+def words(n, m, per_row, seed=0):
+    """Return a sparse table of few entries."""
+    rng = np.random.default_rng(seed)
+    # Some words are frequent, most are rare.
+    columns = (m * rng.random((n, per_row)) ** 3).astype(int)
+    rows = np.repeat(np.arange(n), per_row)
+    return sp.csr_array((rng.random(n * per_row), (rows, columns.ravel())), shape=(n, m))
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("kind", [FastSMRMF, RMNMF, AMRMF, SelectiveRMNMF])
+def test_sparse_points_never_become_a_dense_table(kind, metric):
+    n, m = 1500, 100_000
+    X = words(n, m, 30)
+    model = kind(5, metric=metric, random_state=0)
+    if kind is SelectiveRMNMF:
+        model.set_params(selector=ESC(5, exemplars=20, random_state=0))
+    model.fit(X[:1100])
+    # As dense the table has 1.2 GB. Most of what is left are lists of neighbours of AMRMF, nearly n x n here.
+    assert peak_of(lambda: model.fit(X)) < n * m * 8 / 5
+    assert peak_of(lambda: model.predict(X)) < n * m * 8 / 100
+    assert peak_of(lambda: model.transform(X)) < n * m * 8 / 100
+    assert sp.issparse(model._fit_data)
+    assert model.components_.shape == (5, m)
+    assert 0 < model.neglected_share_ < 1
+
+
+def test_sparse_points_ask_for_the_arrays_of_the_loop_before_they_make_them(monkeypatch):
+    X = words(40, 900, 6)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 40 * 128 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"6 dense arrays of 40 x 128.*fewer points"):
+        FastSMRMF(3).fit(X)
+    FastSMRMF(3, random_state=0).fit(X.astype(np.float32))
+    # With more clusters come more coordinates.
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 40 * 160 * 8 - 1)
+    FastSMRMF(3, random_state=0).fit(X)
+    with pytest.raises(MemoryError, match="40 x 160"):
+        FastSMRMF(40).fit(X)
+    # Few columns are dense coordinates themselves, and so is what is mostly filled.
+    for full in (X[:, :200], sp.csr_array(np.ones((40, 900)))):
+        needed = 6 * full.shape[0] * full.shape[1] * 8
+        monkeypatch.setattr(_arrays, "available_bytes", lambda needed=needed: needed - 1)
+        with pytest.raises(MemoryError, match=rf"6 dense arrays of 40 x {full.shape[1]}.*TruncatedSVD"):
+            FastSMRMF(3).fit(full)
+
+
+def test_points_are_rebuilt_as_dense_only_where_these_fit(monkeypatch):
+    X = words(40, 900, 6)
+    model = FastSMRMF(3, random_state=0).fit(X)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 40 * 900 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"dense array of 40 x 900.*fewer rows"):
+        model.inverse_transform(model.embedding_)
+    assert model.inverse_transform(model.embedding_[:39]).shape == (39, 900)
+
+
+@pytest.mark.parametrize("shape", [(300, 2000), (1500, 300), (400, 400)], ids=str)
+def test_deep_semi_nmf_asks_for_the_dense_arrays_it_makes(shape, monkeypatch):
+    X = words(*shape, 10)
+    model = DeepSemiNMF(4, max_iter=5, tol=0, n_init=1, random_state=0).fit(X[:60])
+    peak = peak_of(lambda: model.fit(X))
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: peak)
+    with pytest.raises(MemoryError, match=f"{shape[0]} x {shape[1]}"):
+        model.fit(X)
+    # And not for much more.
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 1.5 * peak)
+    model.fit(X)
+
+
+WIDE = (1500, 60_000)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GNMF(5, random_state=0, max_iter=20, tol=0),
+        NMFClustering(5, random_state=0, tol=0.1),
+        IPM(exemplars=20),
+        KDPP(exemplars=20, random_state=0),
+        DS3(exemplars=5, max_iter=5, tol=0),
+        ESC(5, exemplars=20, random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_the_other_methods_keep_sparse_points_sparse(model):
+    X = words(*WIDE, 30)
+    model.fit(X[:200])
+    assert peak_of(lambda: model.fit(X)) < WIDE[0] * WIDE[1] * 8 / 6

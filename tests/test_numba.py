@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from patience import run_command
 
 from smrmf._numba import CompiledKernel, kernel
-from smrmf.graph import exemplars, graphs, neighbors
+from smrmf.graph import candidates, dense_points, exemplars, graphs, sparse_points
 from smrmf.kernels import balls, distances, lasso, prox, row_sparse, simplex
 
 OFFSET = 10.0
@@ -87,7 +87,11 @@ def test_compiled_kernel_handles_nan_and_infinity():
 
 
 @pytest.mark.parametrize(
-    "module", [balls, distances, exemplars, graphs, lasso, neighbors, prox, row_sparse, simplex]
+    "module",
+    [
+        *(balls, candidates, dense_points, distances, exemplars, graphs, lasso, prox, row_sparse, simplex),
+        sparse_points,
+    ],
 )
 def test_every_kernel_of_the_library_says_what_it_does(module):
     kernels = [value for value in vars(module).values() if isinstance(value, CompiledKernel)]

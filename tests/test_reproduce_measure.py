@@ -115,6 +115,8 @@ def test_what_a_run_compiles_is_compiled_before_it_and_once(monkeypatch):
     assert fits_of("2d-moons", form="two") == [("two", *dense, True), ("two", *dense, False)]
     assert fits_of("2d-moons", weight=0.0) == [("one", *dense, True), ("one", *dense, False)]
     assert fits_of("sparse", weight=0.1) == [("one", *sparse, True), ("one", *sparse, False)]
+    # From the start of the paper all coordinates count: none of its runs takes sparse points.
+    assert fits_of("sparse", init="nndsvd") == [("one", *dense, True), ("one", *dense, False)]
     assert fits_of("single", weight=0.1) == [("one", *single, True), ("one", *single, False)]
     assert fits_of("2d-moons", form="two") == [("two", *dense, False)]
 

@@ -148,6 +148,15 @@ def as_dense(name: str, X: Any, n_arrays: int) -> np.ndarray:
     return X.toarray()
 
 
+def is_cheap_dense(X: sp.csr_array) -> bool:
+    """Tell whether a sparse table takes at least half the memory that it would take as a dense one.
+
+    Then nothing is lost by making it dense, and products of dense rows are several times as fast.
+    """
+    dense = X.shape[0] * X.shape[1] * X.dtype.itemsize
+    return dense <= 2 * (X.data.nbytes + X.indices.nbytes + X.indptr.nbytes)
+
+
 def check_nonnegative(name: str, smallest: float) -> None:
     """Refuse negative data."""
     if smallest < 0:

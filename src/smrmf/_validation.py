@@ -115,6 +115,7 @@ CONSTRAINTS: Constraints = {
     "neighborhoods": (OneOf("affinity", "input"),),
     "dissimilarity": (OneOf("kernel", "euclidean", "sqeuclidean"),),
     "bandwidth": (OneOf("distance", "squared-distance"),),
+    "metric": (OneOf("euclidean", "cosine"),),
     "manifold_weight": (Interval(0), AUTO),
     "selection_weight": (Interval(1e-100), AUTO),
     "projection_weight": (Interval(1e-100), AUTO),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 from sklearn.metrics.cluster import contingency_matrix
 from sklearn.utils import check_array, check_consistent_length
 
+from smrmf._arrays import as_dense
 from smrmf._validation import COUNT, NONE, check_parameters
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.distances import neighbor_bandwidth, squared_distances, symmetric_kernel_dissimilarity
@@ -112,7 +112,8 @@ def kernel_neighborhoods(X: Any, labels_true: np.ndarray, bandwidth: str) -> dic
     X = check_array(X, accept_sparse=True, dtype=[np.float64, np.float32], ensure_min_samples=2)
     labels = _class_numbers("labels_true", labels_true)
     check_consistent_length(X, labels)
-    X = np.ascontiguousarray(X.toarray() if sp.issparse(X) else X)
+    # Three arrays: the points, the same centred, and room for their distances.
+    X = np.ascontiguousarray(as_dense("kernel_neighborhoods", X, 3))
     n, k = len(X), int(np.sqrt(len(X)))
     # Per point, so K is not symmetric before (4.10) symmetrises it: outliers have wide kernels.
     widths = neighbor_bandwidth(find_neighbors(X, k).squared[:, -1], bandwidth)

@@ -36,7 +36,7 @@ class CandidateLists:
     @classmethod
     def start(cls, dissimilarity: AbstractDissimilarity, size: int, *, with_self: bool) -> CandidateLists:
         """Make lists of the same size for all columns."""
-        n = len(dissimilarity.space.centered.X)
+        n = dissimilarity.space.n_samples
         known = dissimilarity.smallest
         if known is None or with_self:
             # The neighbour search leaves a point itself out, so lists with it need a search of their own.
@@ -70,7 +70,9 @@ class CandidateLists:
         from_kept = np.repeat(kept, np.diff(self.indptr))
         wide_indices = np.empty(indptr[-1], self.indices.dtype)
         wide_values = np.empty(indptr[-1], self.D.dtype)
-        wide_indices[of_kept], wide_values[of_kept] = self.indices[from_kept], self.D[from_kept]
+        # One after the other: the right sides are copies as long as the lists.
+        wide_indices[of_kept] = self.indices[from_kept]
+        wide_values[of_kept] = self.D[from_kept]
         wide_indices[~of_kept], wide_values[~of_kept] = indices.ravel(), values.ravel()
         new_outside = self.bound_outside.copy()
         new_outside[rows] = outside
@@ -81,7 +83,7 @@ def smallest_entries(
     dissimilarity: AbstractDissimilarity, rows: np.ndarray, size: int, with_self: bool, by_value: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Find the ``size`` smallest dissimilarities of some columns, and the smallest one left out."""
-    n = len(dissimilarity.space.centered.X)
+    n = dissimilarity.space.n_samples
     size = min(size, n if with_self else n - 1)
 
     def search_block(block: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -208,6 +210,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
             z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, latent, ratio)
             if certified == len(level):
                 return replace(state, lists=lists, z=z)
+            del z  # as long as the lists, of which two exist for a while
             lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
 
     def _solve_lists(

@@ -17,7 +17,8 @@ import numpy as np
 from smrmf._parallel import Pool, row_blocks
 from smrmf.factorization._points import Problem
 from smrmf.factorization._start import Start
-from smrmf.graph.neighbors import Centered, Neighbors
+from smrmf.graph.candidates import Neighbors
+from smrmf.graph.neighbors import MeasuredPoints
 from smrmf.kernels.distances import (
     LatentPoints,
     gather_kernel_lists,
@@ -28,7 +29,6 @@ from smrmf.kernels.distances import (
     latent_roughness_lists,
     latent_squared_lists,
     neighbor_bandwidth,
-    refine_small,
     squared_distances,
     squared_norms,
     symmetric_kernel_dissimilarity,
@@ -43,26 +43,25 @@ LONG_SHARE = 0.75
 
 @dataclass(frozen=True)
 class InputSpace:
-    """The centred points, their neighbours, and distances among them in blocks of rows."""
+    """The points, their neighbours, and distances among them in blocks of rows."""
 
-    centered: Centered
+    points: MeasuredPoints
     neighbors: Neighbors
     n_neighbors: int
     pool: Pool
 
+    @property
+    def n_samples(self) -> int:
+        """Return the number of points."""
+        return self.points.n_samples
+
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
-        # ||x||^2 + ||y||^2 - 2 x'y cancels for near points: entries below sqrt(eps) of the two norms are
-        # summed again from differences. Centred points have small norms, which keeps such entries few.
-        _, X, norms = self.centered
-        block = squared_distances(X[rows], X, norms[rows], norms)
-        refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
-        return block
+        return self.points.squared_block(rows)
 
     def blocks(self) -> list[slice]:
         """Return row blocks narrow enough for n-wide work."""
-        n = len(self.centered.X)
-        return row_blocks(n, n)
+        return row_blocks(self.n_samples, self.n_samples)
 
 
 class ListBlock(NamedTuple):
@@ -135,8 +134,8 @@ class AbstractDissimilarity(ABC):
 
     def dense(self) -> np.ndarray:
         """Return D between all points, filled block by block."""
-        X = self.space.centered.X
-        D = np.empty((len(X), len(X)), X.dtype)
+        n = self.space.n_samples
+        D = np.empty((n, n), self.space.points.X.dtype)
         self.space.pool.map(lambda rows: np.copyto(D[rows], self.block(rows)), self.space.blocks())
         return D
 
@@ -329,7 +328,7 @@ def make_dissimilarity(
     name: str, bandwidth: Any, mean_latent_width: bool, problem: Problem
 ) -> AbstractDissimilarity:
     """Return the named dissimilarity of the problem's points."""
-    space = InputSpace(problem.centered, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
+    space = InputSpace(problem.points, problem.neighbors, problem.sizes.n_neighbors, problem.pool)
     if name == "kernel":
         return KernelDissimilarity(space, bandwidth, mean_latent_width)
     return EuclideanDissimilarity.from_space(space, 1 if name == "euclidean" else 2)

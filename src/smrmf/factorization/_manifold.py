@@ -11,13 +11,20 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
 
-from smrmf._arrays import as_dense, scale_to_safe_range
+from smrmf._arrays import as_dense, check_memory, is_cheap_dense, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool
 from smrmf._validation import ParameterError, Sizes, check_init
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
-from smrmf.factorization._new_points import Factorization
-from smrmf.factorization._points import ManifoldInput, Problem, Reduction, prepare, reduce_features
+from smrmf.factorization._new_points import COMPARED, Factorization
+from smrmf.factorization._points import (
+    ManifoldInput,
+    Problem,
+    Reduction,
+    n_coordinates,
+    prepare,
+    reduce_features,
+)
 from smrmf.factorization._slots import OutOfRangeError, Slots, check_pair, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
@@ -35,6 +42,8 @@ PAPER_PROTOCOL: dict[str, Any] = {
 }
 # The same for methods that rank exemplars of their own.
 PAPER_SETTINGS: dict[str, Any] = PAPER_PROTOCOL | {"exemplars": 0.1, "exemplar_rule": "norm"}
+# A sparse table of so few columns is taken as dense: the loop has arrays of about as many coordinates anyway.
+FEW_COLUMNS = 256
 
 
 class ManifoldFactorization(Factorization):
@@ -62,6 +71,7 @@ class ManifoldFactorization(Factorization):
         *,
         exemplars: float = 0.1,
         n_neighbors: int | str = "auto",
+        metric: str = "euclidean",
         manifold_weight: float | str = "auto",
         exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
@@ -75,6 +85,7 @@ class ManifoldFactorization(Factorization):
         self.n_clusters = n_clusters
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.manifold_weight = manifold_weight
         self.exemplar_rule = exemplar_rule
         self.init = init
@@ -90,17 +101,17 @@ class ManifoldFactorization(Factorization):
         """Return the parts of the method, for these points and this start."""
 
     def _prepare(self, X: Any) -> tuple[ManifoldInput, int]:
-        # A method whose exemplars are chosen by others has no such parameter.
-        exemplars = getattr(self, "exemplars", None)
+        # A method whose exemplars are chosen by others has no such parameter, and one with an ``__init__`` of
+        # its own may have left the metric out.
+        exemplars, metric = getattr(self, "exemplars", None), getattr(self, "metric", "euclidean")
         sizes = Sizes.from_parameters(X.shape[0], self.n_clusters, self.n_neighbors, exemplars)
         for check in self._checks:
             check(self, sizes, X.dtype)
         check_init(self.init, X, self.n_clusters, self.penalty)
-        # Six arrays: the data, the same scaled and centred, E, its multiplier, and G F.
-        dense = as_dense(type(self).__name__, X, 6) if sp.issparse(X) else X
+        given = points_of_the_loop(type(self).__name__, X, self.n_clusters)
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
-        data, magnitude = scale_to_safe_range(dense)
-        return ManifoldInput(data, magnitude, sizes), self.max_iter
+        data, magnitude = scale_to_safe_range(COMPARED[metric](given))
+        return ManifoldInput(data, magnitude, sizes, metric), self.max_iter
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
@@ -158,6 +169,27 @@ class ManifoldFactorization(Factorization):
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 
 
+def points_of_the_loop(name: str, X: np.ndarray | sp.csr_array, n_clusters: int) -> np.ndarray | sp.csr_array:
+    """Return the table as the fit takes it, if the arrays of the loop fit in memory.
+
+    Sparse it stays, but where it has few columns or is mostly filled: as dense it is then no larger than what
+    the loop needs, or than it is already.
+    """
+    if not sp.issparse(X):
+        return X
+    n, count = X.shape[0], n_coordinates(n_clusters)
+    # Six arrays: the points, the same scaled and centred, E, its multiplier, and G F.
+    if X.shape[1] <= max(FEW_COLUMNS, count) or is_cheap_dense(X):
+        return as_dense(name, X, 6)
+    check_memory(
+        name,
+        6 * n * count * X.dtype.itemsize,
+        f"6 dense arrays of {n} x {count}",
+        "give fewer points, or ask for fewer clusters",
+    )
+    return X
+
+
 def way_back_in_range(model: ManifoldFactorization) -> str:
     """Say what to do where numbers of the loop come out as infinite."""
     # Its own parameters, not those of a selector.
@@ -193,7 +225,9 @@ def factors(
         "embedding_": state.G[:, order],
         # G is orthonormal in any unit, so F alone carries the unit of the data.
         "components_": start.unit * F[order],
+        "neglected_share_": problem.reduction.neglected,
         "_fit_data": problem.data,
+        "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,
     }, moved

@@ -9,6 +9,7 @@ embedding, and the answer changes continuously as a point moves away.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, Transfor
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from smrmf._arrays import as_dense, divide_keeping_dtype, finite_array
+from smrmf._arrays import as_dense, check_memory, divide_keeping_dtype, finite_array
 from smrmf._estimator import AbstractEstimator
 from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import safe_limit
+from smrmf.graph.candidates import Neighbors
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
-from smrmf.graph.neighbors import Neighbors, find_neighbors
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.kernels.scaling import directions
+
+# What rows are compared by: as they are, or by their directions alone.
+COMPARED: dict[str, Callable[[Any], Any]] = {"euclidean": lambda X: X, "cosine": directions}
 
 
 class Factorization(
@@ -34,8 +40,11 @@ class Factorization(
     """Rows of X as mixtures of components, ``X ~ G F``, with a label for every row.
 
     A fit sets ``labels_``, ``embedding_`` (G), ``components_`` (F), and for new points the training data
-    ``_fit_data``, divided by ``_magnitude``, and the number of neighbours ``_fit_neighbors`` to ask.
+    ``_fit_data``, divided by ``_magnitude``, and the number of neighbours ``_fit_neighbors`` to ask. Where
+    rows are not compared as they are, it also sets ``_fit_metric``.
     """
+
+    _fit_metric: str = "euclidean"
 
     def fit_transform(self, X: Any, y: None = None) -> np.ndarray:
         """Cluster the rows of X and return their embedding.
@@ -110,14 +119,21 @@ class Factorization(
                 f"X has shape {G.shape}, but inverse_transform takes embeddings with "
                 f"{len(self.components_)} columns, as transform returns them."
             )
+        n, m = G.shape[0], self.components_.shape[1]
+        # Also of points that came sparse: what is rebuilt has no zeros.
+        needed = n * m * np.result_type(G.dtype, self.components_.dtype).itemsize
+        check_memory(
+            type(self).__name__, needed, f"a dense array of {n} x {m}", "rebuild fewer rows at a time"
+        )
         return G @ self.components_
 
     def _weights_of(self, X: Any) -> sp.csr_array:
         check_is_fitted(self)
-        checked = finite_array(self, X)
+        # A copy: the clip below must not write to the caller's array.
+        checked = finite_array(self, X, copy=True)
         validate_data(self, X, skip_check_array=True, reset=False)
-        # ``astype`` copies, so the clip below cannot write to the caller's array.
-        data = divide_keeping_dtype(checked.astype(self._fit_data.dtype), self._magnitude)
+        compared = COMPARED[self._fit_metric](checked).astype(self._fit_data.dtype, copy=False)
+        data = divide_keeping_dtype(compared, self._magnitude)
         # Squares of larger entries could overflow. Fitted data have none, so a clipped point still lies at
         # their edge or beyond.
         furthest = safe_limit(data.dtype)

@@ -1,17 +1,18 @@
 """The points before anything is learned: sizes that fit each other, few coordinates, nearest neighbours.
 
-The data have three forms after the checks. ``data`` are as given, in a safe range. ``reduced`` points have
-as few coordinates as the method allows: the loop sees them only through lengths and inner products of
-rows, which stay the same on any orthonormal basis of their span. The ``scaled`` points of the loop
-(:mod:`smrmf.factorization._start`) are those in the unit that the start has measured.
+The data have three forms after the checks. ``data`` are as given, in a safe range, and sparse if they came
+so. ``reduced`` points have as few coordinates as the method allows: the loop sees them only through lengths
+and inner products of rows, which stay the same on any orthonormal basis of their span; of wide sparse data
+they are the coordinates on the leading axes, and what these neglect is measured. The ``scaled`` points of the
+loop (:mod:`smrmf.factorization._start`) are those in the unit that the start has measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -19,36 +20,71 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf._validation import Sizes
+from smrmf.graph.candidates import Neighbors
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
-from smrmf.graph.neighbors import Centered, Neighbors, search
+from smrmf.graph.neighbors import MeasuredPoints, search
+from smrmf.kernels.truncated_svd import leading_coordinates
 from smrmf.sharing import remember
 
 # Below this many features an attempt to reduce them costs more than it can save.
 FEW_FEATURES = 64
 # Share of the squared length of the data that principal axes keep.
 KEPT_VARIANCE = 0.999
+# Coordinates of sparse points: at least so many, and several for each of the c directions that F has.
+COORDINATES, COORDINATES_PER_CLUSTER = 128, 4
 
 
 class Reduction(NamedTuple):
     """How points came to fewer coordinates: the basis (rows) that carries them back, and their old origin.
 
-    A basis of None is the identity, a center of None the origin.
+    A basis of None is the identity, a center of None the origin. The basis of sparse points is a mixture of
+    their rows, ``basis @ table``, which is never formed. ``neglected`` is the share of the squared length of
+    the points that the coordinates leave out.
     """
 
     basis: np.ndarray | None = None
     center: np.ndarray | None = None
+    table: sp.csr_array | None = None
+    neglected: float = 0.0
+
+    def carry_back(self, F: np.ndarray) -> np.ndarray:
+        """Return directions, as rows, in the features that the points had."""
+        F = F if self.basis is None else F @ self.basis
+        return F if self.table is None else F @ self.table
 
     def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
         """Carry a basis F back, such that ``G F`` rebuilds the points as they were, in units of ``unit``.
 
         The center comes back through G: an orthonormal indicator spans the constant vector, ``G G' 1 = 1``.
         """
-        F = F if self.basis is None else F @ self.basis
+        F = self.carry_back(F)
         if self.center is not None:
             # G (F + (G'1) center') = G F + 1 center'.
             F = F + np.outer(G.sum(axis=0), self.center / unit).astype(F.dtype)
         return F
+
+    def after(self, earlier: Reduction) -> Reduction:
+        """Return both in one: this reduction of points that an earlier one has reduced, without a center."""
+        if earlier.basis is None:
+            return self
+        basis = earlier.basis if self.basis is None else self.basis @ earlier.basis
+        center = None if self.center is None else earlier.carry_back(self.center[None, :])[0]
+        neglected = 1 - (1 - self.neglected) * (1 - earlier.neglected)
+        return Reduction(basis, center, earlier.table, neglected)
+
+
+def dense_coordinates(X: Any, n_clusters: int) -> tuple[np.ndarray, Reduction]:
+    """Express sparse points in few dense coordinates, on their leading axes; dense ones stay as they are."""
+    if not sp.issparse(X):
+        return X, Reduction()
+    points, mixing, table, neglected = remember(leading_coordinates, X, n_coordinates(n_clusters))
+    return points, Reduction(mixing, None, table, neglected)
+
+
+def n_coordinates(n_clusters: int) -> int:
+    """Return how many coordinates sparse points get, if they have not fewer features or fewer rows."""
+    return max(COORDINATES, COORDINATES_PER_CLUSTER * n_clusters)
 
 
 def reduce_features(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
@@ -122,33 +158,42 @@ def leading_axes(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
     # Eigenvectors u of X X' become axes as X'u / sqrt(value), of unit length.
     axes = vectors[:, :kept] if m <= n else wide.T @ (vectors[:, :kept] / np.sqrt(values[:kept]))
     basis = np.ascontiguousarray(axes.T).astype(X.dtype)
-    return X @ basis.T, Reduction(basis, center)
+    # The squared length about the origin is that about the center and that of n centers.
+    dropped, length = float(values[kept:rank].sum()), float(values[:rank].sum() + n * center @ center)
+    return X @ basis.T, Reduction(basis, center, neglected=dropped / length)
 
 
 class ManifoldInput(NamedTuple):
-    """Checked input: data in a safe range, the magnitude they are divided by, and the sizes."""
+    """Checked input: data in a safe range, the magnitude they are divided by, the sizes, and the metric.
 
-    data: np.ndarray
+    Of the metric "cosine" the data are directions already.
+    """
+
+    data: np.ndarray | sp.csr_array
     magnitude: float
     sizes: Sizes
+    metric: str = "euclidean"
 
 
 @dataclass(frozen=True)
 class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
 
+    Distances are those of ``points``: of the coordinates, or of sparse data as they are.
+
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
-    ``other_graphs()`` are those of half and of twice as many neighbours.
+    ``wide_graph()`` is the same of twice as many neighbours, as far as there are points.
     ``groups()`` tells which points are identical. All are made on first use, and once.
     """
 
-    data: np.ndarray
+    data: np.ndarray | sp.csr_array
     magnitude: float
     sizes: Sizes
+    metric: str
     reduced: np.ndarray
     reduction: Reduction
-    centered: Centered
+    points: MeasuredPoints
     neighbors: Neighbors
     representation: Callable[[], sp.csr_array]
     graph: Callable[[], sp.csr_array]
@@ -156,11 +201,10 @@ class Problem:
     random_state: np.random.RandomState
     pool: Pool
 
-    def other_graphs(self) -> Iterator[sp.csr_array]:
-        """Yield the symmetric graphs of fewer and of more neighbours, where there are as many."""
-        known, k = self.neighbors.indices.shape[1], self.sizes.n_neighbors
-        for size in sorted({max(1, k // 2), max(1, min(2 * k, known - 1))} - {k}):
-            yield symmetrize(simplex_graph(self.neighbors, size))
+    def wide_graph(self) -> sp.csr_array:
+        # The list has one neighbour more than the graph, which gives the weights their zero.
+        known = self.neighbors.indices.shape[1] - 1
+        return symmetrize(simplex_graph(self.neighbors, max(1, min(2 * self.sizes.n_neighbors, known))))
 
 
 def prepare(
@@ -171,19 +215,23 @@ def prepare(
 ) -> Problem:
     """Reduce the points and find their neighbours."""
     sizes = given.sizes
-    reduced, reduction = reduce(given.data)
+    coordinates, first = dense_coordinates(given.data, sizes.n_clusters)
+    reduced, reduction = reduce(coordinates)
+    # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
+    searched = given.data if sp.issparse(given.data) else reduced
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    centered, neighbors = remember(search, reduced, wanted, pool)
+    points, neighbors = remember(search, searched, wanted, pool)
     # Other starts and other graphs need neither.
     representation = cache(partial(simplex_graph, neighbors, sizes.n_neighbors))
     return Problem(
         data=given.data,
         magnitude=given.magnitude,
         sizes=sizes,
+        metric=given.metric,
         reduced=reduced,
-        reduction=reduction,
-        centered=centered,
+        reduction=reduction.after(first),
+        points=points,
         neighbors=neighbors,
         representation=representation,
         graph=cache(lambda: symmetrize(representation())),

@@ -118,9 +118,8 @@ class ProjectedPoints(AbstractPoints[np.ndarray]):
         return P, PointsTerm(self.pool.matmul(self.X, P), value)
 
     def restore(self, state: np.ndarray, F: np.ndarray) -> tuple[np.ndarray, dict[str, Any]]:
-        basis = self.reduction.basis
-        # basis has orthonormal rows, so basis' P keeps orthonormal columns.
-        projection = state if basis is None else np.ascontiguousarray((state.T @ basis).T)
+        # The basis has orthonormal rows, so basis' P keeps orthonormal columns.
+        projection = np.ascontiguousarray(self.reduction.carry_back(state.T).T)
         return F @ state.T, {"projection_": projection, "n_components_": projection.shape[1]}
 
 

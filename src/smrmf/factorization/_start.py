@@ -75,8 +75,8 @@ def first_indicator(
         return np.ascontiguousarray(G, dtype=dtype), {}
     if init == "kmeans":
         return indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype), {}
-    graphs = problem.graph(), *problem.other_graphs()
-    found = consensus_labels(problem.reduced, graphs, c, problem.random_state, problem.pool)
+    graphs = problem.graph(), problem.wide_graph()
+    found = consensus_labels(problem.points.X, graphs, c, problem.random_state, problem.pool)
     evidence = {"stability_": found.stability, "confidence_": found.confidence}
     return indicator(found.labels, c, dtype), evidence
 

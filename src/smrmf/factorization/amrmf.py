@@ -41,6 +41,9 @@ class AMRMF(ManifoldFactorization):
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of a point in the first graph, which set alpha; "auto" is 10 (fewer for tiny data),
         "sqrt" the paper's square root of the number of points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared: as they are, or by their directions alone, each divided by its length (a
+        row of zeros stays one).
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -90,6 +93,9 @@ class AMRMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    neglected_share_ : float
+        Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
+        for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
     n_features_in_ : int
         Features seen by ``fit``.
     feature_names_in_ : array
@@ -117,6 +123,7 @@ class AMRMF(ManifoldFactorization):
         *,
         exemplars: float = 0.1,
         n_neighbors: int | str = "auto",
+        metric: str = "euclidean",
         manifold_weight: float | str = "auto",
         selection_weight: float | str = "auto",
         exemplar_rule: ExemplarRule = "mass",
@@ -131,6 +138,7 @@ class AMRMF(ManifoldFactorization):
         self.n_clusters = n_clusters
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
         self.exemplar_rule = exemplar_rule
@@ -145,7 +153,7 @@ class AMRMF(ManifoldFactorization):
     def _slots(self, problem: Problem, start: Start) -> Slots:
         sizes = problem.sizes
         dissimilarity = RoughnessDissimilarity.from_space(
-            InputSpace(problem.centered, problem.neighbors, sizes.n_neighbors, problem.pool)
+            InputSpace(problem.points, problem.neighbors, sizes.n_neighbors, problem.pool)
         )
         if isinstance(self.selection_weight, str):
             beta = scaled_selection_weight(self.selection_weight, dissimilarity, problem, start)

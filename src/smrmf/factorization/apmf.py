@@ -64,6 +64,9 @@ class APMF(ManifoldFactorization):
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of a point in the first graph; "auto" is 10 (fewer for tiny data),
         "sqrt" the paper's square root of the number of points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared: as they are, or by their directions alone, each divided by its length (a
+        row of zeros stays one).
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -121,6 +124,10 @@ class APMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    neglected_share_ : float
+        Share of the squared length of the points that the coordinates of the loop leave out: above 0
+        where the points are reduced to principal axes, and for wide sparse data, whose distances are exact,
+        but whose factors are found on leading axes.
     n_features_in_ : int
         Features seen by ``fit``.
     feature_names_in_ : array
@@ -155,6 +162,7 @@ class APMF(ManifoldFactorization):
         *,
         exemplars: float = 0.1,
         n_neighbors: int | str = "auto",
+        metric: str = "euclidean",
         manifold_weight: float | str = "auto",
         projection_weight: float | str = "auto",
         n_components: float = 0.5,
@@ -170,6 +178,7 @@ class APMF(ManifoldFactorization):
         self.n_clusters = n_clusters
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.manifold_weight = manifold_weight
         self.projection_weight = projection_weight
         self.n_components = n_components

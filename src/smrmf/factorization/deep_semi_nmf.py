@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
@@ -136,7 +137,9 @@ class DeepSemiNMF(Factorization):
     def _prepare(self, X: Any) -> tuple[DeepInput, int]:
         check_n_clusters(self.n_clusters, X.shape[0])
         layers = layer_sizes(self.layers, X.shape[0], X.shape[1], self.n_clusters)
-        data, magnitude = scale_to_safe_range(as_dense("DeepSemiNMF", X, 3))
+        # The data, the same scaled, a copy for the SVD and its two factors, and work of about five squares.
+        n_arrays = 5 + math.ceil(5 * min(X.shape) / max(X.shape))
+        data, magnitude = scale_to_safe_range(as_dense("DeepSemiNMF", X, n_arrays))
         return DeepInput(data, magnitude, layers), self.max_iter
 
     def _solve(self, given: DeepInput, pool: Pool, report: FitReporter) -> Fitted:

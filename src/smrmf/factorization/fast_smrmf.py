@@ -36,6 +36,9 @@ class FastSMRMF(ManifoldFactorization):
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of an exemplar in the graph, and of a point in the bandwidths; "auto" is 10 (fewer
         for tiny data), "sqrt" the paper's square root of the number of points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared: as they are, or by their directions alone, each divided by its length (a
+        row of zeros stays one).
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -100,6 +103,9 @@ class FastSMRMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    neglected_share_ : float
+        Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
+        for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
     n_features_in_ : int
         Features seen by ``fit``.
     feature_names_in_ : array
@@ -134,6 +140,7 @@ class FastSMRMF(ManifoldFactorization):
         *,
         exemplars: float = 0.1,
         n_neighbors: int | str = "auto",
+        metric: str = "euclidean",
         manifold_weight: float | str = "auto",
         selection_weight: float | str = "auto",
         smoothness: float | str = "auto",
@@ -153,6 +160,7 @@ class FastSMRMF(ManifoldFactorization):
         self.n_clusters = n_clusters
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
         self.smoothness = smoothness

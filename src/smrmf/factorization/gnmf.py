@@ -7,7 +7,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.utils import Tags, check_random_state
 
 from smrmf._arrays import check_nonnegative, divide_keeping_dtype, scale_to_safe_range
@@ -22,6 +21,7 @@ from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.kernels.scaling import squared_frobenius_norm
+from smrmf.kernels.truncated_svd import leading_singular_vectors
 from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.
@@ -242,20 +242,3 @@ def first_factors(
         for part in nonnegative_parts(left[:, :n_clusters], values, right)
     )
     return G, F
-
-
-def leading_singular_vectors(
-    X: Any, count: int, first: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the leading ``left, values, right`` of the SVD of a large X, the same ones every time.
-
-    As ``scipy.sparse.linalg.svds``, whose iterations go on in a random direction, which it does not let us
-    seed, when a table of low rank leaves them no other.
-    """
-    tall = X.T if X.shape[0] < X.shape[1] else X
-    side = tall.shape[1]
-    gram = LinearOperator((side, side), matvec=lambda v: tall.T @ (tall @ v), dtype=X.dtype)
-    basis, _ = np.linalg.qr(eigsh(gram, k=count, v0=first.astype(X.dtype), rng=0)[1])
-    left, values, turn = scipy.linalg.svd(tall @ basis, full_matrices=False, check_finite=False)
-    right = turn @ basis.T
-    return (left, values, right) if tall is X else (right.T, values, left.T)

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
+from sklearn.utils import get_tags
 
+from smrmf._arrays import as_dense
 from smrmf._validation import NONE, Constraints, InstanceOf, ParameterError, shown
 from smrmf.factorization._manifold import PAPER_PROTOCOL, ManifoldFactorization
 from smrmf.factorization._points import Problem
@@ -37,6 +39,9 @@ class SelectiveRMNMF(ManifoldFactorization):
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of a selected point in the graph; "auto" is 10 (fewer for tiny data), "sqrt" the
         paper's square root of the number of points.
+    metric : {"euclidean", "cosine"}, default="euclidean"
+        How rows are compared: as they are, or by their directions alone, each divided by its length (a
+        row of zeros stays one).
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -85,6 +90,9 @@ class SelectiveRMNMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    neglected_share_ : float
+        Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
+        for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
     n_features_in_ : int
         Features seen by ``fit``.
     feature_names_in_ : array
@@ -121,6 +129,7 @@ class SelectiveRMNMF(ManifoldFactorization):
         *,
         selector: Any = None,
         n_neighbors: int | str = "auto",
+        metric: str = "euclidean",
         manifold_weight: float | str = "auto",
         bandwidth: str = "distance",
         init: str | np.ndarray = "spectral",
@@ -134,6 +143,7 @@ class SelectiveRMNMF(ManifoldFactorization):
         self.n_clusters = n_clusters
         self.selector = selector
         self.n_neighbors = n_neighbors
+        self.metric = metric
         self.manifold_weight = manifold_weight
         self.bandwidth = bandwidth
         self.init = init
@@ -169,7 +179,9 @@ def fit_selector(selector: Any, problem: Problem) -> Any:
     # A selector without a random_state at all counts as seeded.
     if fitted.get_params(deep=False).get("random_state", 0) is None:
         fitted.set_params(random_state=problem.random_state.randint(np.iinfo(np.int32).max))
-    fitted.fit(problem.data)
+    # As dense for one that does not take sparse points, if that fits in memory.
+    takes_sparse = get_tags(fitted).input_tags.sparse
+    fitted.fit(problem.data if takes_sparse else as_dense(type(fitted).__name__, problem.data, 1))
     n, chosen = problem.sizes.n_samples, np.asarray(getattr(fitted, "exemplar_indices_", ()))
     if chosen.size == 0 or chosen.dtype.kind not in "iu" or chosen.min() < 0 or chosen.max() >= n:
         raise ParameterError(

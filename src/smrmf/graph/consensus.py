@@ -1,7 +1,7 @@
 """Clusters of a graph by the edges that many clusterings agree on.
 
 One clustering of a noisy graph follows its wrong edges as well as its right ones. Many rough ones, from
-neighbourhoods of several sizes, disagree about the wrong edges: weighed by the share of clusterings that
+neighbourhoods of two sizes, disagree about the wrong edges: weighed by the share of clusterings that
 join its two ends, an edge counts only where it deserves trust. More clusters are found on that graph, and
 the choice among all is made by the graph as it was: of those that cut little of its weight, the one in
 which the cluster of a point tells the most of the clusters of its neighbours.
@@ -36,7 +36,8 @@ EIGENVECTORS_PER_CLUSTER = (1, 2)
 CELLS_PER_CLUSTER, POINTS_PER_CELL = 2, 4
 # Powers of the clusters' sizes in the merging: the smaller one lets clusters be of unequal size.
 SIZE_POWERS = (0.75, 1.0)
-ROUNDS, STARTS = 2, 5
+# Runs of k-means: one for each set of cells, the best of some where its clusters are the result.
+ROUNDS, STARTS = 2, 2
 # What an edge keeps that no candidate joins: the graph falls apart nowhere.
 TRUST_FLOOR = 1e-3
 # What still counts as cutting little: this factor and this share more than the candidate that cuts least.

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from smrmf._numba import kernel
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf._validation import ParameterError
-from smrmf.graph.neighbors import Neighbors
+from smrmf.graph.candidates import Neighbors
 from smrmf.kernels.distances import adaptive_gaussian, neighbor_bandwidth
 from smrmf.kernels.simplex import neighbor_smoothness, solve_columns
 

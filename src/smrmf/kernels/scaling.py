@@ -44,6 +44,11 @@ def unit_rows(X):
     return unit, divide_by_largest(peak) * norm
 
 
+def directions(X):
+    """Return every row divided by its length, in the precision of X; a row of zeros stays one."""
+    return unit_rows(X)[0].astype(X.dtype, copy=False)
+
+
 def rows_near_one(X):
     """Bring the largest entry of every row to between 1/2 and 1, by a power of two; a row of zeros stays one.
 

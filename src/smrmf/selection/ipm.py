@@ -171,7 +171,10 @@ def _shorten(
 
     Data of low rank restart often, and every restart decomposes the rows again.
     """
-    if 2 * len(axes.energies) > unit.shape[1]:
+    n, m = unit.shape
+    # Coordinates are dense: of sparse rows they may not take more than the Gram matrix does.
+    too_many = sp.issparse(unit) and n * len(axes.energies) > min(n, m) ** 2
+    if too_many or 2 * len(axes.energies) > m:
         return unit
     short = matmul(axes.points, axes.basis, pool)
     kept = squared_norms(short)
