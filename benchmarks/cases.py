@@ -42,11 +42,11 @@ LARGE_TEXT_STEP, LARGE_TEXT_DOCUMENTS = 2, 3
 
 
 class Case(NamedTuple):
-    """A table with its classes; made when it is needed, as some are large."""
+    """A table with its classes, made for a seed when it is needed; only shapes are drawn anew by it."""
 
     group: str
     name: str
-    make: Callable[[], tuple[Any, np.ndarray]]
+    make: Callable[[int], tuple[Any, np.ndarray]]
 
 
 def thin(X: Any, y: np.ndarray, seed: int = 0) -> tuple[Any, np.ndarray]:
@@ -66,21 +66,23 @@ def thin(X: Any, y: np.ndarray, seed: int = 0) -> tuple[Any, np.ndarray]:
 def every_case(folder: Path | None = None) -> Iterator[Case]:
     """Yield all cases whose data are at hand."""
     home = folder or (Path(os.environ["SMRMF_DATA"]) if "SMRMF_DATA" in os.environ else None)
-    tables = {name: partial(load, name, data_home=folder) for name in PAPER_SETS}
+    tables: dict[str, Callable[[], Any]] = {
+        name: partial(load, name, data_home=folder) for name in PAPER_SETS
+    }
     for path in sorted((home / "more").glob("*.npz")) if home else []:
         tables[path.stem] = partial(_cleaned_file, path)
     for name, make in tables.items():
-        yield Case("as they are", name, make)
+        yield Case("as they are", name, partial(_the_same, make))
     for name, make in tables.items():
         yield Case("unequal", name, partial(_thinned, make))
     texts: dict[str, Callable[[], Any]] = {"20-news": partial(load, "20-news", data_home=folder)}
     if home and (home / "20-news" / "counts.npz").exists():
         texts["20-news, all words"] = partial(_large_text, home / "20-news")
     for name, make in texts.items():
-        yield Case("text", name, make)
+        yield Case("text", name, partial(_the_same, make))
         yield Case("text", f"{name}, thinned", partial(_thinned, make))
     for name, draw in SHAPES.items():
-        yield Case("shapes", name, draw)
+        yield Case("shapes", name, partial(_shape, draw))
 
 
 def _cleaned_file(path: Path) -> tuple[Any, np.ndarray]:
@@ -88,9 +90,12 @@ def _cleaned_file(path: Path) -> tuple[Any, np.ndarray]:
         return clean(file["X"], file["y"])
 
 
-def _thinned(make: Callable[[], Any], seed: int = 0) -> tuple[Any, np.ndarray]:
-    X, y = make()
-    return thin(X, y, seed)
+def _the_same(make: Callable[[], Any], seed: int) -> tuple[Any, np.ndarray]:
+    return make()
+
+
+def _thinned(make: Callable[[], Any], seed: int) -> tuple[Any, np.ndarray]:
+    return thin(*make())
 
 
 def _large_text(folder: Path) -> tuple[sp.csr_array, np.ndarray]:
@@ -104,7 +109,7 @@ def _large_text(folder: Path) -> tuple[sp.csr_array, np.ndarray]:
     return sp.csr_array(weights), y[filled]
 
 
-def _shape(draw: Callable[[int], Any], seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+def _shape(draw: Callable[[int], Any], seed: int) -> tuple[np.ndarray, np.ndarray]:
     X, y = draw(seed)
     return StandardScaler().fit_transform(X), y
 
@@ -121,13 +126,24 @@ def uneven_blobs(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return datasets.make_blobs(sizes, centers=centers, cluster_std=widths, random_state=seed)
 
 
-SHAPE_DRAWS: dict[str, Callable[[int], Any]] = {
-    "circles": lambda seed: datasets.make_circles(500, factor=0.5, noise=0.05, random_state=seed),
-    "moons": lambda seed: datasets.make_moons(500, noise=0.05, random_state=seed),
-    "noisy moons": lambda seed: datasets.make_moons(500, noise=0.11, random_state=seed),
-    "blobs": lambda seed: datasets.make_blobs(500, random_state=seed),
-    "varied blobs": lambda seed: datasets.make_blobs(500, cluster_std=[1.0, 2.5, 0.5], random_state=seed),
+def _circles(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return datasets.make_circles(500, factor=0.5, noise=0.05, random_state=seed)
+
+
+def _moons(noise: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return datasets.make_moons(500, noise=noise, random_state=seed)
+
+
+def _blobs(widths: Any, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    return datasets.make_blobs(500, cluster_std=widths, random_state=seed)
+
+
+SHAPES: dict[str, Callable[[int], Any]] = {
+    "circles": _circles,
+    "moons": partial(_moons, 0.05),
+    "noisy moons": partial(_moons, 0.11),
+    "blobs": partial(_blobs, 1.0),
+    "varied blobs": partial(_blobs, [1.0, 2.5, 0.5]),
     "stretched blobs": _stretched_blobs,
     "uneven blobs": uneven_blobs,
 }
-SHAPES = {name: partial(_shape, draw) for name, draw in SHAPE_DRAWS.items()}

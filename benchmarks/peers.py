@@ -6,7 +6,6 @@ for clustering. Leiden finds its own number of clusters, on the graph of fifteen
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -67,6 +66,15 @@ def leiden(X: Any, c: int, seed: int) -> Labels:
     return np.array(graph.community_leiden("modularity", n_iterations=-1).membership)
 
 
+def umap_kmeans(X: Any, c: int, seed: int) -> Labels:
+    return kmeans(umap_points(X, seed), c, seed)
+
+
+def umap_mixture(X: Any, c: int, seed: int) -> Labels:
+    points = umap_points(X, seed)
+    return GaussianMixture(c, reg_covar=1e-4, random_state=seed).fit_predict(points)
+
+
 def umap_points(X: Any, seed: int) -> np.ndarray:
     from umap import UMAP
 
@@ -89,16 +97,6 @@ PEERS: dict[str, Callable[[Any, int, int], Labels]] = {
     "NMF": nmf,
     "Leiden": leiden,
     "Spectral": spectral,
+    "UMAP+KMeans": umap_kmeans,
+    "UMAP+GMM": umap_mixture,
 }
-
-
-def peer_labels(X: Any, c: int, seed: int) -> dict[str, Labels]:
-    """Cluster with every peer."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # graphs that are not connected, few iterations, threads
-        labels = {name: cluster(X, c, seed) for name, cluster in PEERS.items()}
-        # Once for both, as it takes the longest.
-        points = umap_points(X, seed)
-        labels["UMAP+KMeans"] = kmeans(points, c, seed)
-        labels["UMAP+GMM"] = GaussianMixture(c, reg_covar=1e-4, random_state=seed).fit_predict(points)
-    return labels

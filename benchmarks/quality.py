@@ -1,77 +1,86 @@
-"""Measure how good the clusters and exemplars are, without labels and without tuning.
+"""Measure how good the clusters and exemplars are, without labels and without tuning, against peers.
 
-``python benchmarks/quality.py`` fits every method once, at its defaults, on ten of the
-paper's data sets; labels serve for scoring only. The paper's protocol is ``smrmf reproduce``'s business.
+``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables (``cases.py``), with
+five seeds; labels serve for scoring only. A run of all takes some forty minutes on two cores: every score is
+written to ``--records`` as it comes, and what is there is not computed again. Peers need
+``pip install 'smrmf[bench]'``. The paper's protocol is ``smrmf reproduce``'s business.
 """
 
 from __future__ import annotations
 
+import json
+import time
 import warnings
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
+import joblib
 import numpy as np
-from sklearn.cluster import KMeans, SpectralClustering
-from sklearn.decomposition import NMF
-from sklearn.metrics import normalized_mutual_info_score
+from cases import Case, every_case
+from peers import PEERS
+from quality_tables import Score, print_tables
+from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from timing_and_tables import argument_parser, table_line
 
-from smrmf import RMNMF, SMRMF, FastSMRMF
-from smrmf.datasets import load
+from smrmf import FastSMRMF
 from smrmf.metrics import bad_neighbor_share, clustering_accuracy
-
-DATA_SETS = [
-    "wave",
-    "ionosphere",
-    "sonar",
-    "movement",
-    "musk1",
-    "coil-5",
-    "isolet",
-    "semeion",
-    "mfeat-fac",
-    "mfeat-pix",
-]
-
 
 EXEMPLAR_COLUMNS = ["bad neighbours", "of all points", "purer", "clusters", "classes", "predict = labels_"]
 
 
-def default_labels(X: np.ndarray, c: int, seed: int) -> tuple[dict[str, np.ndarray], FastSMRMF]:
-    """Cluster with every method at its defaults; return the labels, and the fitted FastSMRMF."""
-    fast = FastSMRMF(c, random_state=seed).fit(X)
-    labels = {
-        "FastSMRMF": fast.labels_,
-        "SMRMF": SMRMF(c, random_state=seed).fit_predict(X),
-        "RMNMF": RMNMF(c, random_state=seed).fit_predict(X),
-    }
-    spectral = SpectralClustering(c, affinity="nearest_neighbors", random_state=seed)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # graphs that are not connected, NMF short of iterations
-        labels["KMeans"] = KMeans(c, n_init=10, random_state=seed).fit_predict(X)
-        labels["Spectral"] = spectral.fit_predict(X)
-        nmf = NMF(c, max_iter=1000, random_state=seed)
-        labels["NMF"] = nmf.fit_transform(X).argmax(axis=1)
-    return labels, fast
+def ours(X: Any, c: int, seed: int) -> np.ndarray:
+    """Cluster with the library's default."""
+    return FastSMRMF(c, random_state=seed).fit_predict(X)
 
 
-def score_data_set(
-    name: str, folder: Path | None, seeds: int
-) -> tuple[dict[str, np.ndarray], list[str], bool]:
-    """Return accuracy and NMI of every method, what to print of the exemplars, and whether they are purer."""
-    X, y = load(name, data_home=folder)
-    scores: dict[str, list[tuple[float, float]]] = {}
-    for seed in range(seeds):
-        labels, fast = default_labels(X, len(np.unique(y)), seed)
-        for method, found in labels.items():
-            pair = (clustering_accuracy(y, found), normalized_mutual_info_score(y, found))
-            scores.setdefault(method, []).append(pair)
-    # Every seed counts; nothing is chosen by a score.
-    means = {method: np.mean(pairs, axis=0) for method, pairs in scores.items()}
-    return means, *describe_exemplars(X, y, fast)
+METHODS = {"FastSMRMF": ours, **PEERS}
 
 
-def describe_exemplars(X: np.ndarray, y: np.ndarray, model: FastSMRMF) -> tuple[list[str], bool]:
+def score_case(case: Case, seed: int, methods: Iterable[str]) -> list[Score]:
+    """Run methods on a table with a seed, and score their labels."""
+    X, y = case.make(seed)
+    c, scores = len(np.unique(y)), []
+    for method in methods:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # graphs that are not connected, few iterations, threads
+            start = time.perf_counter()
+            labels = METHODS[method](X, c, seed)
+            seconds = time.perf_counter() - start
+        values = (
+            clustering_accuracy(y, labels),
+            normalized_mutual_info_score(y, labels),
+            adjusted_rand_score(y, labels),
+        )
+        scores.append(Score(case.group, case.name, seed, method, *values, seconds))
+    return scores
+
+
+def measure(cases: list[Case], seeds: int, records: Path, jobs: int) -> list[Score]:
+    """Return the scores of all cases, those that are recorded and those that are missing."""
+    known = (
+        [Score(**json.loads(line)) for line in records.read_text().splitlines()] if records.exists() else []
+    )
+    done = {score[:4] for score in known}
+    work = []
+    for case in cases:
+        for seed in range(seeds):
+            missing = [m for m in METHODS if (case.group, case.name, seed, m) not in done]
+            if missing:
+                work.append(joblib.delayed(score_case)(case, seed, missing))
+    names = {case[:2] for case in cases}
+    found = [score for score in known if score[:2] in names and score.seed < seeds]
+    for scores in joblib.Parallel(jobs, return_as="generator_unordered", batch_size=1)(work):
+        with records.open("a") as file:
+            file.writelines(json.dumps(score._asdict()) + "\n" for score in scores)
+        found += scores
+        print(f"  {scores[0].group}: {scores[0].case}, seed {scores[0].seed} done", flush=True)
+    return found
+
+
+def describe_exemplars(X: np.ndarray, y: np.ndarray, seed: int = 0) -> tuple[list[str], bool]:
     """Return the cells of one fit: how pure the exemplars' neighbourhoods are and what they cover."""
+    model = FastSMRMF(len(np.unique(y)), random_state=seed).fit(X)
     # Of nearest points in the input space, not of the learned graph: a quality of where exemplars lie.
     bad = bad_neighbor_share(X, y)
     chosen = model.exemplar_indices_
@@ -88,33 +97,36 @@ def describe_exemplars(X: np.ndarray, y: np.ndarray, model: FastSMRMF) -> tuple[
     return cells, purer
 
 
-def run_defaults(folder: Path | None, names: list[str], seeds: int) -> None:
-    """Print accuracy, NMI and exemplars of all methods on all data sets."""
-    results = {}
-    for name in names:
-        results[name] = score_data_set(name, folder, seeds)
-        print(f"  {name} done", flush=True)
-    methods = list(results[names[0]][0])
-    for position, title in enumerate(("accuracy", "NMI")):
-        print(f"\n{title} (mean of {seeds} seed{'s' * (seeds > 1)}; no labels used)")
-        print(table_line("", methods, 12))
-        # sets x methods; the mean weighs every set alike, whatever its size.
-        table = np.array([[results[name][0][method][position] for method in methods] for name in names])
-        for name, row in zip([*names, "mean"], [*table, table.mean(axis=0)], strict=True):
-            print(table_line(name, [f"{value:.3f}" for value in row], 12))
+def print_exemplars(cases: list[Case]) -> None:
+    """Print what the exemplars of one fit are worth on every table as it is."""
     print("\nFastSMRMF: exemplars, and predict on the training data")
-    print(table_line("", EXEMPLAR_COLUMNS, 12, 19))
-    for name, (_, cells, _) in results.items():
-        print(table_line(name, cells, 12, 19))
-    print(f"purer than average on {sum(purer for _, _, purer in results.values())} of {len(names)} sets")
+    print(table_line("", EXEMPLAR_COLUMNS, 16, 19))
+    verdicts = []
+    for case in cases:
+        cells, purer = describe_exemplars(*case.make(0))
+        verdicts.append(purer)
+        print(table_line(case.name, cells, 16, 19), flush=True)
+    print(f"purer than average on {sum(verdicts)} of {len(verdicts)} sets")
 
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("--sets", nargs="+", default=DATA_SETS, help="only these data sets")
-    parser.add_argument("--seeds", type=int, default=1, help="seeds to average over")
+    parser.add_argument("--groups", nargs="+", help="only these groups")
+    parser.add_argument("--sets", nargs="+", help="only cases whose names begin so")
+    parser.add_argument("--seeds", type=int, default=5, help="seeds to average over")
+    parser.add_argument("--jobs", type=int, default=2, help="processes")
+    parser.add_argument("--records", type=Path, default=Path("quality.jsonl"), help="where scores are kept")
+    parser.add_argument("--no-exemplars", action="store_true", help="leave out the table of exemplars")
     options = parser.parse_args()
-    run_defaults(options.data, options.sets, options.seeds)
+    cases = [
+        case
+        for case in every_case(options.data)
+        if (not options.groups or case.group in options.groups)
+        and (not options.sets or case.name.startswith(tuple(options.sets)))
+    ]
+    print_tables(measure(cases, options.seeds, options.records, options.jobs), list(METHODS))
+    if not options.no_exemplars:
+        print_exemplars([case for case in cases if case.group == "as they are"])
 
 
 if __name__ == "__main__":

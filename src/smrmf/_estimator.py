@@ -109,8 +109,8 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             for message, category in fitted.warnings:
                 warnings.warn(message, category, stacklevel=callers_stack_level())
         # One step, at the end: a fit that is refused or interrupted leaves the earlier one as it is.
-        # Names of an earlier fit go: the new X may have none.
-        earlier = {name: value for name, value in vars(self).items() if name != "feature_names_in_"}
+        # What an earlier fit has set goes: the new X may have no names, the new start no candidates.
+        earlier = {name: value for name, value in vars(self).items() if not name.endswith("_")}
         self.__dict__ = earlier | fitted.attributes | features
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self

@@ -146,7 +146,7 @@ def positive(name: str, estimator: Any, refuses: Mapping[str, str] = SPARSE) -> 
 CASES = [
     manifold("FastSMRMF", FastSMRMF(3), LINEAR | ZEROS),
     manifold("FastSMRMF-kernel", FastSMRMF(3, dissimilarity="kernel", smoothness=1.0)),
-    manifold("variant of the docs", AgreeingRMNMF(), documented_by=RMNMF),
+    manifold("variant of the docs", AgreeingRMNMF(3), documented_by=RMNMF),
     manifold("RMNMF", RMNMF(3)),
     manifold("SMRMF", SMRMF(3), {}),
     manifold("SMRMF-l2", SMRMF(3, selection="l2", exemplars=0.6, dissimilarity="euclidean"), FEW_ZEROS),

@@ -124,6 +124,12 @@ class APMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    stability_ : float
+        How well the candidates of the start agree with its clusters: their mean adjusted Rand index, 1 where
+        all are the same. Only with ``init="spectral"``.
+    confidence_ : array of shape (n_samples,)
+        How firmly each point is tied to its neighbours: the share of candidates that join them. Only with
+        ``init="spectral"``.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0
         where the points are reduced to principal axes, and for wide sparse data, whose distances are exact,

@@ -82,6 +82,12 @@ class RMNMF(ManifoldFactorization):
         Iterations done.
     converged_ : bool
         Whether the objective settled with the constraints holding.
+    stability_ : float
+        How well the candidates of the start agree with its clusters: their mean adjusted Rand index, 1 where
+        all are the same. Only with ``init="spectral"``.
+    confidence_ : array of shape (n_samples,)
+        How firmly each point is tied to its neighbours: the share of candidates that join them. Only with
+        ``init="spectral"``.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
         for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
