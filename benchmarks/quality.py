@@ -1,7 +1,7 @@
 """Measure how good the clusters and exemplars are, without labels and without tuning, against peers.
 
-``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables (``cases.py``), with
-five seeds; labels serve for scoring only. A run of all takes some forty minutes on two cores: every score is
+``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables (``cases.py``),
+with five seeds; labels serve for scoring only. A run of all takes about an hour on two cores: every score is
 written to ``--records`` as it comes, and what is there is not computed again. Peers need
 ``pip install 'smrmf[bench]'``. The paper's protocol is ``smrmf reproduce``'s business.
 """
