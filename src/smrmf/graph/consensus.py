@@ -33,6 +33,7 @@ DIFFUSION_STEPS = 2
 # Candidates see so many eigenvectors per cluster, and cut the points into up to twice as many cells, which
 # are merged: neither k-means with its equal clusters nor one number of eigenvectors suits all data.
 EIGENVECTORS_PER_CLUSTER = (1, 2)
+MOST_EIGENVECTORS = max(EIGENVECTORS_PER_CLUSTER)
 CELLS_PER_CLUSTER, POINTS_PER_CELL = 2, 4
 # Powers of the clusters' sizes in the merging: the smaller one lets clusters be of unequal size.
 SIZE_POWERS = (0.75, 1.0)
@@ -76,21 +77,34 @@ def consensus_labels(
     if components.number == n_clusters:
         labels = relabel_by_size(components.of_point, n_clusters)
         return Consensus(labels, 1.0, np.ones(len(labels), W.dtype))
-    n_columns = max(EIGENVECTORS_PER_CLUSTER) * n_clusters
-    candidates: list[np.ndarray] = []
-    for graph in graphs:
-        spectrum = smoothest(*join_components(X, graph, n_clusters, pool), n_columns, random_state)
-        candidates += merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS)
+    candidates = find_candidates(X, W, graphs, n_clusters, random_state, pool)
     joined_share = joined_shares(W, np.column_stack(candidates))
     trusted = trusted_graph(W, joined_share)
     # Its edges are those of W, and so are its components.
-    spectrum = smoothest(trusted, components, n_columns, random_state)
+    spectrum = smoothest(trusted, components, MOST_EIGENVECTORS * n_clusters, random_state)
     later = merged_candidates(spectrum, trusted, n_clusters, random_state, 1)
     plain = plain_candidates(spectrum, n_clusters, random_state)
     labels = most_telling(W, [*candidates, *later, *plain], n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in candidates]))
     together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
     return Consensus(relabel_by_size(labels, n_clusters), stability, together / W.sum(axis=1))
+
+
+def find_candidates(
+    X: Any,
+    W: sp.csr_array,
+    graphs: Sequence[sp.csr_array],
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool,
+) -> list[np.ndarray]:
+    """Cluster the points roughly on every graph, several times; cells are merged by the weights of W."""
+    candidates: list[np.ndarray] = []
+    for graph in graphs:
+        joined, components = join_components(X, graph, n_clusters, pool)
+        spectrum = smoothest(joined, components, MOST_EIGENVECTORS * n_clusters, random_state)
+        candidates += merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS)
+    return candidates
 
 
 def merged_candidates(
