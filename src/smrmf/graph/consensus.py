@@ -30,11 +30,11 @@ from smrmf.graph.spectrum import Spectrum, join_components, smoothest
 # Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
 # least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.
 DIFFUSION_STEPS = 2
-# Candidates see so many eigenvectors per cluster, and cut the points into up to twice as many cells, which
-# are merged: neither k-means with its equal clusters nor one number of eigenvectors suits all data.
-EIGENVECTORS_PER_CLUSTER = (1, 2)
-MOST_EIGENVECTORS = max(EIGENVECTORS_PER_CLUSTER)
-CELLS_PER_CLUSTER, POINTS_PER_CELL = 2, 4
+# Candidates see as many eigenvectors as clusters, or twice as many, and cut the points into twice as many
+# cells, which are merged: neither k-means with its equal clusters nor one number of eigenvectors suits all
+# data. Of many clusters so many more are enough, as time grows with their square.
+MOST_MORE = 50
+POINTS_PER_CELL = 4
 # Powers of the clusters' sizes in the merging: the smaller one lets clusters be of unequal size.
 SIZE_POWERS = (0.75, 1.0)
 # Runs of k-means: one for each set of cells, the best of some where its clusters are the result.
@@ -81,13 +81,18 @@ def consensus_labels(
     joined_share = joined_shares(W, np.column_stack(candidates))
     trusted = trusted_graph(W, joined_share)
     # Its edges are those of W, and so are its components.
-    spectrum = smoothest(trusted, components, MOST_EIGENVECTORS * n_clusters, random_state)
+    spectrum = smoothest(trusted, components, twice(n_clusters), random_state)
     later = merged_candidates(spectrum, trusted, n_clusters, random_state, 1)
     plain = plain_candidates(spectrum, n_clusters, random_state)
     labels = most_telling(W, [*candidates, *later, *plain], n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in candidates]))
     together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
     return Consensus(relabel_by_size(labels, n_clusters), stability, together / W.sum(axis=1))
+
+
+def twice(n_clusters: int) -> int:
+    """Return how many eigenvectors and cells candidates have at most: twice as many as clusters, if few."""
+    return n_clusters + min(n_clusters, MOST_MORE)
 
 
 def find_candidates(
@@ -102,7 +107,7 @@ def find_candidates(
     candidates: list[np.ndarray] = []
     for graph in graphs:
         joined, components = join_components(X, graph, n_clusters, pool)
-        spectrum = smoothest(joined, components, MOST_EIGENVECTORS * n_clusters, random_state)
+        spectrum = smoothest(joined, components, twice(n_clusters), random_state)
         candidates += merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS)
     return candidates
 
@@ -111,10 +116,9 @@ def merged_candidates(
     spectrum: Spectrum, W: sp.csr_array, n_clusters: int, random_state: np.random.RandomState, rounds: int
 ) -> Iterator[np.ndarray]:
     """Yield clusterings: cells by one run of k-means each, merged by the weight between them."""
-    n = W.shape[0]
-    n_cells = min(CELLS_PER_CLUSTER * n_clusters, max(n_clusters, n // POINTS_PER_CELL))
-    for per_cluster in EIGENVECTORS_PER_CLUSTER:
-        embedding = spectrum.embedding(per_cluster * n_clusters, DIFFUSION_STEPS)
+    n_cells = min(twice(n_clusters), max(n_clusters, W.shape[0] // POINTS_PER_CELL))
+    for n_columns in (n_clusters, twice(n_clusters)):
+        embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
         for _ in range(rounds):
             cells = kmeans_labels(embedding, n_cells, random_state, n_starts=1)
             # By size, so only the last cells can be empty: where there are fewer distinct points.
@@ -127,8 +131,8 @@ def plain_candidates(
     spectrum: Spectrum, n_clusters: int, random_state: np.random.RandomState
 ) -> Iterator[np.ndarray]:
     """Yield clusterings by k-means alone."""
-    for per_cluster in EIGENVECTORS_PER_CLUSTER:
-        embedding = spectrum.embedding(per_cluster * n_clusters, DIFFUSION_STEPS)
+    for n_columns in (n_clusters, twice(n_clusters)):
+        embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
         yield kmeans_labels(embedding, n_clusters, random_state, n_starts=STARTS)
 
 
