@@ -81,11 +81,13 @@ class UmapPoints:
     last: tuple[Any, int, np.ndarray] | None = None
 
     def __call__(self, X: Any, seed: int) -> np.ndarray:
+        """Return the points of a table, made anew only for another table or seed."""
         if self.last is None or self.last[0] is not X or self.last[1] != seed:
             self.last = X, seed, self.embed(X, seed)
         return self.last[2]
 
     def embed(self, X: Any, seed: int) -> np.ndarray:
+        """Embed with the settings that are advised for clustering."""
         from umap import UMAP
 
         n = X.shape[0]
