@@ -94,6 +94,19 @@ def test_of_equal_cuts_the_more_telling_is_chosen():
     np.testing.assert_array_equal(most_telling(sp.csr_array(W), [lone, pairs], 2), pairs)
 
 
+def test_fewer_clusters_than_wanted_are_no_answer():
+    X, y = make_blobs(90, centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    (W,) = graphs_of(X, 40)
+    for fewer in (np.zeros(90, int), np.minimum(y, 1)):
+        np.testing.assert_array_equal(most_telling(W, [fewer, y], 3), y)
+
+
+def test_four_points_that_are_all_neighbours_are_told_apart():
+    X = np.array([[0.0, 0], [0, 0.1], [9, 0], [9, 0.1]])
+    labels = FastSMRMF(2, random_state=0).fit_predict(X)
+    assert adjusted_rand_score([0, 0, 1, 1], labels) == 1
+
+
 def test_a_seed_decides_everything():
     X, _ = make_moons(200, noise=0.2, random_state=0)
     one, two = consensus(X, 3, seed=5), consensus(X, 3, seed=5)

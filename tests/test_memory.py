@@ -24,6 +24,7 @@ from smrmf import (
     SelectiveRMNMF,
     _arrays,
 )
+from smrmf.kernels import truncated_svd
 
 
 def peak_of(fit):
@@ -104,21 +105,27 @@ def test_sparse_points_never_become_a_dense_table(kind, metric):
 
 
 def test_sparse_points_ask_for_the_arrays_of_the_loop_before_they_make_them(monkeypatch):
-    X = words(40, 900, 6)
-    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 40 * 128 * 8 - 1)
-    with pytest.raises(MemoryError, match=r"6 dense arrays of 40 x 128.*fewer points"):
+    X = words(400, 900, 6)
+    # All coordinates, as there are few points.
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 400 * 8 - 1)
+    with pytest.raises(MemoryError, match=r"6 dense arrays of 400 x 400.*fewer points"):
         FastSMRMF(3).fit(X)
     FastSMRMF(3, random_state=0).fit(X.astype(np.float32))
-    # With more clusters come more coordinates.
-    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 40 * 160 * 8 - 1)
+    monkeypatch.setattr(truncated_svd, "FEW_ROWS", 0)
     FastSMRMF(3, random_state=0).fit(X)
-    with pytest.raises(MemoryError, match="40 x 160"):
-        FastSMRMF(40).fit(X)
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 128 * 8 - 1)
+    with pytest.raises(MemoryError, match="400 x 128"):
+        FastSMRMF(3).fit(X)
+    # With more clusters come more coordinates.
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 132 * 8 - 1)
+    FastSMRMF(3, random_state=0).fit(X)
+    with pytest.raises(MemoryError, match="400 x 132"):
+        FastSMRMF(33).fit(X)
     # Few columns are dense coordinates themselves, and so is what is mostly filled.
     for full in (X[:, :200], sp.csr_array(np.ones((40, 900)))):
         needed = 6 * full.shape[0] * full.shape[1] * 8
         monkeypatch.setattr(_arrays, "available_bytes", lambda needed=needed: needed - 1)
-        with pytest.raises(MemoryError, match=rf"6 dense arrays of 40 x {full.shape[1]}.*TruncatedSVD"):
+        with pytest.raises(MemoryError, match=rf"{full.shape[0]} x {full.shape[1]}.*TruncatedSVD"):
             FastSMRMF(3).fit(full)
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 from patience import run_command
 
 from smrmf._numba import CompiledKernel, kernel
-from smrmf.graph import candidates, dense_points, exemplars, graphs, sparse_points
+from smrmf.graph import candidates, dense_points, exemplars, graphs, partitions, sparse_points
 from smrmf.kernels import balls, distances, lasso, prox, row_sparse, simplex
 
 OFFSET = 10.0
@@ -90,6 +90,7 @@ def test_compiled_kernel_handles_nan_and_infinity():
     "module",
     [
         *(balls, candidates, dense_points, distances, exemplars, graphs, lasso, prox, row_sparse, simplex),
+        partitions,
         sparse_points,
     ],
 )

@@ -158,7 +158,7 @@ def iterated(monkeypatch):
 
 @pytest.mark.usefixtures("iterated")
 @pytest.mark.parametrize("shape", [(150, 400), (400, 150)], ids=str)
-@pytest.mark.parametrize("count", [1, 12, 60])
+@pytest.mark.parametrize("count", [1, 12, 40])
 def test_the_neglected_share_is_that_of_the_singular_values(shape, count):
     X = sparse_table(*shape)
     values = np.linalg.svd(X.toarray(), compute_uv=False)

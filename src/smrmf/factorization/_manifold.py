@@ -29,6 +29,7 @@ from smrmf.factorization._slots import OutOfRangeError, Slots, check_pair, exemp
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.exemplars import ExemplarRule
 from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings, empty_columns_last
+from smrmf.kernels.truncated_svd import most_exact_rows
 
 # The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
 # labels, over 1e-3, 1e-2, 1e-1, 1 (paper note 41).
@@ -111,7 +112,7 @@ class ManifoldFactorization(Factorization):
         given = points_of_the_loop(type(self).__name__, X, self.n_clusters)
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
         data, magnitude = scale_to_safe_range(COMPARED[metric](given))
-        return ManifoldInput(data, magnitude, sizes, metric), self.max_iter
+        return ManifoldInput(data, magnitude, sizes, metric, X.shape[1]), self.max_iter
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
@@ -165,6 +166,8 @@ class ManifoldFactorization(Factorization):
         if not (W != 0).sum():
             message = f"The graph is empty, so the manifold term has no effect: {self._for_more_edges}."
             warnings += [(message, UserWarning)]
+        if problem.reduction.n_features not in (None, problem.data.shape[1]):
+            warnings += [(rows_without_direction(problem.data), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 
@@ -181,13 +184,21 @@ def points_of_the_loop(name: str, X: np.ndarray | sp.csr_array, n_clusters: int)
     # Six arrays: the points, the same scaled and centred, E, its multiplier, and G F.
     if X.shape[1] <= max(FEW_COLUMNS, count) or is_cheap_dense(X):
         return as_dense(name, X, 6)
+    width = n if n <= most_exact_rows(count) else count
     check_memory(
         name,
-        6 * n * count * X.dtype.itemsize,
-        f"6 dense arrays of {n} x {count}",
+        6 * n * width * X.dtype.itemsize,
+        f"6 dense arrays of {n} x {width}",
         "give fewer points, or ask for fewer clusters",
     )
     return X
+
+
+def rows_without_direction(data: np.ndarray | sp.csr_array) -> str:
+    """Say that rows of zeros cannot be compared by direction; they have ones in the last column."""
+    count = int(data[:, [-1]].sum())
+    rows = "1 row of X is zeros and has" if count == 1 else f"{count} rows of X are zeros and have"
+    return f"{rows} no direction, so metric='cosine' sets them apart: drop them, or use metric='euclidean'."
 
 
 def way_back_in_range(model: ManifoldFactorization) -> str:
@@ -225,7 +236,7 @@ def factors(
         "embedding_": state.G[:, order],
         # G is orthonormal in any unit, so F alone carries the unit of the data.
         "components_": start.unit * F[order],
-        "neglected_share_": problem.reduction.neglected,
+        "neglected_share_": float(problem.reduction.neglected),
         "_fit_data": problem.data,
         "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,

@@ -28,7 +28,7 @@ from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.scaling import directions
 
 # What rows are compared by: as they are, or by their directions alone.
-COMPARED: dict[str, Callable[[Any], Any]] = {"euclidean": lambda X: X, "cosine": directions}
+COMPARED: dict[str, Callable[..., Any]] = {"euclidean": lambda X, n_columns=None: X, "cosine": directions}
 
 
 class Factorization(
@@ -110,7 +110,7 @@ class Factorization(
         Returns
         -------
         X_original : array of shape (n_samples, n_features)
-            Points in the original features.
+            Points in the original features; where ``metric="cosine"`` saw only directions, these.
         """
         check_is_fitted(self)
         G = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -132,7 +132,8 @@ class Factorization(
         # A copy: the clip below must not write to the caller's array.
         checked = finite_array(self, X, copy=True)
         validate_data(self, X, skip_check_array=True, reset=False)
-        compared = COMPARED[self._fit_metric](checked).astype(self._fit_data.dtype, copy=False)
+        compared = COMPARED[self._fit_metric](checked, self._fit_data.shape[1])
+        compared = compared.astype(self._fit_data.dtype, copy=False)
         data = divide_keeping_dtype(compared, self._magnitude)
         # Squares of larger entries could overflow. Fitted data have none, so a clipped point still lies at
         # their edge or beyond.

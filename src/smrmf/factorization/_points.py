@@ -40,18 +40,21 @@ class Reduction(NamedTuple):
 
     A basis of None is the identity, a center of None the origin. The basis of sparse points is a mixture of
     their rows, ``basis @ table``, which is never formed. ``neglected`` is the share of the squared length of
-    the points that the coordinates leave out.
+    the points that the coordinates leave out. Of ``n_features`` columns, by default all, those beyond are not
+    the user's and do not come back.
     """
 
     basis: np.ndarray | None = None
     center: np.ndarray | None = None
     table: sp.csr_array | None = None
     neglected: float = 0.0
+    n_features: int | None = None
 
     def carry_back(self, F: np.ndarray) -> np.ndarray:
         """Return directions, as rows, in the features that the points had."""
         F = F if self.basis is None else F @ self.basis
-        return F if self.table is None else F @ self.table
+        F = F if self.table is None else F @ self.table
+        return np.ascontiguousarray(F[:, : self.n_features])
 
     def restore_basis(self, F: np.ndarray, G: np.ndarray, unit: float) -> np.ndarray:
         """Carry a basis F back, such that ``G F`` rebuilds the points as they were, in units of ``unit``.
@@ -61,7 +64,8 @@ class Reduction(NamedTuple):
         F = self.carry_back(F)
         if self.center is not None:
             # G (F + (G'1) center') = G F + 1 center'.
-            F = F + np.outer(G.sum(axis=0), self.center / unit).astype(F.dtype)
+            center = self.center[: self.n_features]
+            F = F + np.outer(G.sum(axis=0), center / unit).astype(F.dtype)
         return F
 
     def after(self, earlier: Reduction) -> Reduction:
@@ -166,13 +170,14 @@ def leading_axes(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
 class ManifoldInput(NamedTuple):
     """Checked input: data in a safe range, the magnitude they are divided by, the sizes, and the metric.
 
-    Of the metric "cosine" the data are directions already.
+    Of the metric "cosine" the data are directions already, and may have a column more than ``n_features``.
     """
 
     data: np.ndarray | sp.csr_array
     magnitude: float
     sizes: Sizes
     metric: str = "euclidean"
+    n_features: int | None = None
 
 
 @dataclass(frozen=True)
@@ -203,8 +208,8 @@ class Problem:
 
     def wide_graph(self) -> sp.csr_array:
         # The list has one neighbour more than the graph, which gives the weights their zero.
-        known = self.neighbors.indices.shape[1] - 1
-        return symmetrize(simplex_graph(self.neighbors, max(1, min(2 * self.sizes.n_neighbors, known))))
+        known, k = self.neighbors.indices.shape[1] - 1, self.sizes.n_neighbors
+        return symmetrize(simplex_graph(self.neighbors, max(k, min(2 * k, known))))
 
 
 def prepare(
@@ -230,7 +235,7 @@ def prepare(
         sizes=sizes,
         metric=given.metric,
         reduced=reduced,
-        reduction=reduction.after(first),
+        reduction=reduction.after(first)._replace(n_features=given.n_features),
         points=points,
         neighbors=neighbors,
         representation=representation,

@@ -92,7 +92,8 @@ class SelectiveRMNMF(ManifoldFactorization):
         Whether the objective settled with the constraints holding.
     stability_ : float
         How well the candidates of the start agree with its clusters: their mean adjusted Rand index, 1 where
-        all are the same. Only with ``init="spectral"``.
+        all are the same, or where the graph falls into the clusters by itself. Only with
+        ``init="spectral"``.
     confidence_ : array of shape (n_samples,)
         How firmly each point is tied to its neighbours: the share of candidates that join them. Only with
         ``init="spectral"``.

@@ -144,8 +144,12 @@ def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:
 
 def most_telling(W: sp.csr_array, candidates: list[np.ndarray], n_clusters: int) -> np.ndarray:
     """Choose among clusterings: of those that cut little, the one that tells the most of neighbours."""
-    between = [shares_between(W, labels, n_clusters) for labels in candidates]
-    leaks = np.array([leak(J) for J in between])
-    tells = np.array([information(J, ENTROPY_POWER) for J in between])
-    tells[leaks > LEAK_FACTOR * leaks.min() + LEAK_MARGIN] = -np.inf
-    return candidates[int(np.argmax(tells))]
+    filled, leaks, tells = np.empty((3, len(candidates)))
+    for place, labels in enumerate(candidates):
+        J = shares_between(W, labels, n_clusters)
+        filled[place], leaks[place] = np.count_nonzero(J.sum(axis=1)), leak(J)
+        tells[place] = information(J, ENTROPY_POWER)
+    # Fewer clusters than wanted cut less, and are no answer.
+    eligible = filled == filled.max()
+    eligible &= leaks <= LEAK_FACTOR * leaks[eligible].min() + LEAK_MARGIN
+    return candidates[int(np.argmax(np.where(eligible, tells, -np.inf)))]

@@ -27,6 +27,8 @@ class DensePoints:
     norms: np.ndarray  # squared, of the centred points
     # Blocks of queries are as high as blocks of a table this wide.
     block_width: int = TILE_COLUMNS
+    # A product of matrices rounds equal rows differently, by their place in it.
+    copies_tie: bool = False
 
     @property
     def n_samples(self) -> int:

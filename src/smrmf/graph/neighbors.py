@@ -57,7 +57,11 @@ def find_neighbors(
         exact = points.pair_distances(rows, index)
         order = np.lexsort((index, exact))  # by distance, then by index
         exact, index = np.take_along_axis(exact, order, 1), np.take_along_axis(index, order, 1)
-        lost = lost_in_rounding(norms, best[:, -1], exact[:, n_neighbors - 1])
+        kth = exact[:, n_neighbors - 1]
+        lost = lost_in_rounding(norms, best[:, -1], kth)
+        if points.copies_tie:
+            # Nothing is nearer than a copy.
+            lost &= kth > 0
         if lost.any():
             exact[lost], index[lost] = points.search_directly(rows[lost], mine[lost], size)
         return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()

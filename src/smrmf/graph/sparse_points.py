@@ -41,6 +41,8 @@ class SparsePoints:
     by_feature: sp.csr_array
     norms: np.ndarray  # squared, in double precision
     block_width: int = BLOCK_QUERIES_WIDTH
+    # Products are added entry by entry, the same for equal rows: their copies are listed in order.
+    copies_tie: bool = True
 
     @classmethod
     def of(cls, X: Any) -> Self:

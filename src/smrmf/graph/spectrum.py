@@ -19,6 +19,8 @@ from smrmf.graph.neighbors import find_neighbors
 
 # Relative error of an eigenvalue: clusters do not depend on more digits, which take a third of the time.
 TOLERANCE = 1e-6
+# Up to so many points a dense solver is as fast as any.
+FEW_POINTS = 256
 
 
 class Components(NamedTuple):
@@ -36,7 +38,11 @@ class Spectrum(NamedTuple):
 
     def embedding(self, n_columns: int, diffusion_steps: int = 0) -> np.ndarray:
         """Return points as rows of unit length; eigenvectors count by their eigenvalue to a power."""
-        weights = np.maximum(self.values[:n_columns], 0) ** diffusion_steps
+        values = self.values[:n_columns]
+        # Of a nearly complete graph only the first is positive, and alone it tells no two points apart: there
+        # a walk that stays where it is every other step has the others, too.
+        lazy = not (values[1:] > 0).any()
+        weights = (np.maximum((1 + values) / 2, 0) if lazy else np.maximum(values, 0)) ** diffusion_steps
         rows = self.vectors[:, :n_columns] * weights
         # Rows of unit length, as in Ng, Jordan and Weiss 2002: k-means then compares directions.
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
@@ -98,7 +104,7 @@ def _leading_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest eigenvalues of a connected graph, and their eigenvectors."""
     n = M.shape[0]
-    if n <= max(4 * count, 64):  # small ones are solved densely
+    if n <= max(2 * count, FEW_POINTS):
         return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
     # Positive, as the leading eigenvector is: the start is never orthogonal to it.
     first = random_state.uniform(0.5, 1, n).astype(M.dtype)

@@ -44,9 +44,20 @@ def unit_rows(X):
     return unit, divide_by_largest(peak) * norm
 
 
-def directions(X):
-    """Return every row divided by its length, in the precision of X; a row of zeros stays one."""
-    return unit_rows(X)[0].astype(X.dtype, copy=False)
+def directions(X, n_columns=None):
+    """Return every row divided by its length, in the precision of X.
+
+    Rows of zeros get a direction of their own, at right angles to all others: a last column that is one for
+    them. As zeros they would be nearer to most directions than these are to each other. ``n_columns`` says
+    whether there is such a column; by default there is if some row needs it.
+    """
+    unit = unit_rows(X)[0].astype(X.dtype, copy=False)
+    largest = abs(unit).max(axis=1)
+    zero = (largest.toarray() if sp.issparse(X) else largest).ravel() == 0
+    if not (zero.any() if n_columns is None else n_columns > X.shape[1]):
+        return unit
+    column = zero.astype(X.dtype)[:, None]
+    return sp.hstack([unit, sp.csr_array(column)], "csr") if sp.issparse(X) else np.hstack([unit, column])
 
 
 def rows_near_one(X):

@@ -30,13 +30,18 @@ class Coordinates(NamedTuple):
     neglected: float
 
 
+def most_exact_rows(count: int) -> int:
+    """Return up to how many rows all coordinates are kept, as finding ``count`` of them would take longer."""
+    return max(FEW_ROWS, 3 * count)
+
+
 def leading_coordinates(X: sp.csr_array, count: int) -> Coordinates:
     """Solve ``max ||X V||_F`` over V with ``count`` orthonormal columns, or with as many as the rank of X.
 
-    Of few rows, or no more than the count, all coordinates are kept. The same ones every time, in any unit.
+    Of few rows, also relative to the count, all coordinates are kept. The same ones every time, in any unit.
     """
     n, m = X.shape
-    if n <= max(FEW_ROWS, count):
+    if n <= most_exact_rows(count):
         return _all_coordinates(X)
     total = squared_frobenius_norm(X)
     if total == 0:
