@@ -50,7 +50,7 @@ def print_tables(scores: list[Score], methods: list[str]) -> None:
             print(table_line(f"{group} ({len(table)})", cells, TITLE, WIDTH))
     print_differences(scores, methods, groups)
     print_regret(scores, methods)
-    print("\nseconds of a fit, in the median over the sets of a group")
+    print("\nseconds of a fit, in the median over the sets of a group (UMAP+GMM without UMAP)")
     print(table_line("", methods, TITLE, WIDTH))
     for group in groups:
         table = table_of([score for score in scores if score.group == group], methods, "seconds").mean(axis=2)

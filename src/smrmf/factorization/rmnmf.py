@@ -33,7 +33,7 @@ class RMNMF(ManifoldFactorization):
         square root of the number of points.
     metric : {"euclidean", "cosine"}, default="euclidean"
         How rows are compared: as they are, or by their directions alone, each divided by its length (a
-        row of zeros stays one).
+        row of zeros is at right angles to all others).
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -44,7 +44,8 @@ class RMNMF(ManifoldFactorization):
         having its share, or by the L2 norm of their row of Z (the paper).
     init : {"spectral", "nndsvd", "kmeans"} or array of shape (n_samples, n_clusters), \
             default="spectral"
-        Where the loop starts, which matters more than any other parameter. "nndsvd" is the paper's.
+        Where the loop starts, which matters more than any other parameter. "spectral" finds clusters of any
+        shape by the edges of the neighbourhood graph that many clusterings agree on. "nndsvd" is the paper's.
     penalty : float or "auto", default="auto"
         First penalty mu. "auto" does not depend on the unit of the data; the paper's protocol has 0.1.
     penalty_growth : float, default=1.05
