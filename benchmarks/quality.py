@@ -1,8 +1,8 @@
 """Measure how good the clusters and exemplars are, without labels and without tuning, against peers.
 
-``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables (``cases.py``),
-with five seeds; labels serve for scoring only. A run of all takes about an hour on two cores: every score is
-written to ``--records`` as it comes, and what is there is not computed again. Peers need
+``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables, with five seeds;
+labels serve for scoring only. A run of all takes about an hour on two cores: every score is written to
+``--records`` as it comes, and what is there is not computed again. Peers need
 ``pip install 'smrmf[bench]'``. The paper's protocol is ``smrmf reproduce``'s business.
 """
 
@@ -17,8 +17,8 @@ from typing import Any
 
 import joblib
 import numpy as np
-from cases import Case, every_case
 from peers import PEERS
+from quality_cases import Case, every_case
 from quality_tables import Score, print_tables
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from timing_and_tables import argument_parser, table_line

@@ -87,9 +87,10 @@ def test_the_embedding_spans_the_leading_eigenvectors():
     np.testing.assert_allclose(np.linalg.norm(embedding, axis=1), 1)
 
 
-def test_clusters_are_numbered_by_size():
+def test_clusters_are_numbered_by_size_and_then_by_their_first_points():
     labels = np.array([2, 2, 0, 1, 1, 1])
     np.testing.assert_array_equal(relabel_by_size(labels, 3), [1, 1, 2, 0, 0, 0])
+    np.testing.assert_array_equal(relabel_by_size(np.array([2, 0, 2, 0, 3]), 4), [0, 1, 0, 1, 2])
 
 
 def test_indicator_is_orthonormal():

@@ -20,8 +20,11 @@ KMEANS_STARTS = 10
 
 
 def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
-    """Return the labels renumbered by size, largest cluster first, so that runs and row orders agree."""
-    order = np.argsort(-np.bincount(labels, minlength=n_clusters), kind="stable")
+    """Return the labels renumbered by size, largest cluster first, and of equal ones by their first point."""
+    # So equal partitions have equal labels, whatever found them.
+    first = np.full(n_clusters, len(labels))
+    np.minimum.at(first, labels, np.arange(len(labels)))
+    order = np.lexsort((first, -np.bincount(labels, minlength=n_clusters)))
     rank = np.empty(n_clusters, dtype=np.intp)
     rank[order] = np.arange(n_clusters)
     return rank[labels]
