@@ -56,7 +56,7 @@ def score_case(case: Case, seed: int, methods: Iterable[str]) -> list[Score]:
     return scores
 
 
-def measure(cases: list[Case], seeds: int, records: Path, jobs: int) -> list[Score]:
+def measure(cases: list[Case], methods: list[str], seeds: int, records: Path, jobs: int) -> list[Score]:
     """Return the scores of all cases, those that are recorded and those that are missing."""
     known = (
         [Score(**json.loads(line)) for line in records.read_text().splitlines()] if records.exists() else []
@@ -65,7 +65,7 @@ def measure(cases: list[Case], seeds: int, records: Path, jobs: int) -> list[Sco
     work = []
     for case in cases:
         for seed in range(seeds):
-            missing = [m for m in METHODS if (case.group, case.name, seed, m) not in done]
+            missing = [m for m in methods if (case.group, case.name, seed, m) not in done]
             if missing:
                 work.append(joblib.delayed(score_case)(case, seed, missing))
     names = {case[:2] for case in cases}
@@ -113,6 +113,9 @@ def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--groups", nargs="+", help="only these groups")
     parser.add_argument("--sets", nargs="+", help="only cases whose names begin so")
+    parser.add_argument(
+        "--methods", nargs="+", choices=list(METHODS), default=list(METHODS), help="only these"
+    )
     parser.add_argument("--seeds", type=int, default=5, help="seeds to average over")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--records", type=Path, default=Path("quality.jsonl"), help="where scores are kept")
@@ -124,7 +127,8 @@ def main() -> None:
         if (not options.groups or case.group in options.groups)
         and (not options.sets or case.name.startswith(tuple(options.sets)))
     ]
-    print_tables(measure(cases, options.seeds, options.records, options.jobs), list(METHODS))
+    scores = measure(cases, options.methods, options.seeds, options.records, options.jobs)
+    print_tables(scores, options.methods)
     if not options.no_exemplars:
         print_exemplars([case for case in cases if case.group == "as they are"])
 

@@ -44,7 +44,7 @@ def main() -> None:
     X, y = make_moons(400, noise=0.12, random_state=0)
     near = find_neighbors(X, 2 * NEIGHBORS + 1)
     W, wide = (symmetrize(simplex_graph(near, size)) for size in (NEIGHBORS, 2 * NEIGHBORS))
-    candidates = find_candidates(X, W, [W, wide], 2, np.random.RandomState(0), SERIAL)
+    candidates, _ = find_candidates(X, W, [W, wide], 2, np.random.RandomState(0), SERIAL)
     trusted = trusted_graph(W, joined_shares(W, np.column_stack(candidates)))
     one = graph_labels(X, W, 2, np.random.RandomState(0), SERIAL)
     model = FastSMRMF(2, random_state=0).fit(X)

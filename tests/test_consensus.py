@@ -12,7 +12,7 @@ from smrmf import RMNMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.graph.consensus import consensus_labels, most_telling, trusted_graph
 from smrmf.graph.graphs import simplex_graph, symmetrize
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.neighbors import find_neighbors, search
 from smrmf.graph.partitions import leak, shares_between
 
 
@@ -22,7 +22,9 @@ def graphs_of(X, *sizes):
 
 
 def consensus(X, c, seed=0):
-    return consensus_labels(X, graphs_of(X, 10, 20), c, np.random.RandomState(seed), SERIAL)
+    points, near = search(X, 21, SERIAL)
+    graphs = [symmetrize(simplex_graph(near, k)) for k in (10, 20)]
+    return consensus_labels(points, near.squared[:, 0], graphs, c, np.random.RandomState(seed), SERIAL)
 
 
 def uneven_blobs(seed):

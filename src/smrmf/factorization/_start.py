@@ -76,7 +76,8 @@ def first_indicator(
     if init == "kmeans":
         return indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype), {}
     graphs = problem.graph(), problem.wide_graph()
-    found = consensus_labels(problem.points.X, graphs, c, problem.random_state, problem.pool)
+    nearest = problem.neighbors.squared[:, 0]
+    found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool)
     evidence = {"stability_": found.stability, "confidence_": found.confidence}
     return indicator(found.labels, c, dtype), evidence
 

@@ -4,12 +4,14 @@ One clustering of a noisy graph follows its wrong edges as well as its right one
 neighbourhoods of two sizes, disagree about the wrong edges: weighed by the share of clusterings that
 join its two ends, an edge counts only where it deserves trust. More clusters are found on that graph, and
 the choice among all is made by the graph as it was: of those that cut little of its weight, the one in
-which the cluster of a point tells the most of the clusters of its neighbours.
+which the cluster of a point tells the most of the clusters of its neighbours. Last, points without a
+neighbour worth listening to follow the means of the clusters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +19,8 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
+from smrmf.graph.means import settle_by_means
+from smrmf.graph.neighbors import MeasuredPoints
 from smrmf.graph.partitions import (
     adjusted_rand,
     information,
@@ -35,8 +39,10 @@ DIFFUSION_STEPS = 2
 # data. Of many clusters so many more are enough, as time grows with their square.
 MOST_MORE = 50
 POINTS_PER_CELL = 4
-# Powers of the clusters' sizes in the merging: the smaller one lets clusters be of unequal size.
-SIZE_POWERS = (0.75, 1.0)
+# Powers of the clusters' sizes in the merging. 1 compares with chance, and what it merges votes on the edges.
+# The smaller one lets clusters be of very unequal size, which is right for some data; where neighbourhoods
+# are noisy it makes one cluster of all that is in doubt, and by votes it would tie these points together.
+VOTING_POWER, LENIENT_POWER = 1.0, 0.75
 # Runs of k-means: one for each set of cells, the best of some where its clusters are the result.
 ROUNDS, STARTS = 2, 2
 # What an edge keeps that no candidate joins: the graph falls apart nowhere.
@@ -62,30 +68,33 @@ class Consensus(NamedTuple):
 
 
 def consensus_labels(
-    X: Any,
+    points: MeasuredPoints,
+    nearest: np.ndarray,
     graphs: Sequence[sp.csr_array],
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
 ) -> Consensus:
-    """Cluster the rows of X on the first of several symmetric graphs; the others only give candidates.
+    """Cluster points on the first of several symmetric graphs; the others only give candidates.
 
-    As in :func:`~smrmf.graph.labels.graph_labels`, components are never split by rounding, and where their
+    ``nearest`` has the squared distance of every point to its nearest other one. As in
+    :func:`~smrmf.graph.labels.graph_labels`, components are never split by rounding, and where their
     number is that of the clusters they are the answer.
     """
-    W, components = join_components(X, graphs[0], n_clusters, pool)
+    W, components = join_components(points.X, graphs[0], n_clusters, pool)
     if components.number == n_clusters:
         labels = relabel_by_size(components.of_point, n_clusters)
         return Consensus(labels, 1.0, np.ones(len(labels), W.dtype))
-    candidates = find_candidates(X, W, graphs, n_clusters, random_state, pool)
-    joined_share = joined_shares(W, np.column_stack(candidates))
+    voters, lenient = find_candidates(points.X, W, graphs, n_clusters, random_state, pool)
+    joined_share = joined_shares(W, np.column_stack(voters))
     trusted = trusted_graph(W, joined_share)
     # Its edges are those of W, and so are its components.
     spectrum = smoothest(trusted, components, twice(n_clusters), random_state)
     later = merged_candidates(spectrum, trusted, n_clusters, random_state, 1)
     plain = plain_candidates(spectrum, n_clusters, random_state)
-    labels = most_telling(W, [*candidates, *later, *plain], n_clusters)
-    stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in candidates]))
+    labels = most_telling(W, [*voters, *lenient, *chain(*later), *plain], n_clusters)
+    labels = settle_by_means(points, labels, n_clusters, nearest, pool)
+    stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
     together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
     return Consensus(relabel_by_size(labels, n_clusters), stability, together / W.sum(axis=1))
 
@@ -102,20 +111,26 @@ def find_candidates(
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
-) -> list[np.ndarray]:
-    """Cluster the points roughly on every graph, several times; cells are merged by the weights of W."""
-    candidates: list[np.ndarray] = []
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Cluster the points roughly on every graph, several times; cells are merged by the weights of W.
+
+    The candidates that vote on the edges come first, then those merged from the same cells more leniently.
+    """
+    voters: list[np.ndarray] = []
+    lenient: list[np.ndarray] = []
     for graph in graphs:
         joined, components = join_components(X, graph, n_clusters, pool)
         spectrum = smoothest(joined, components, twice(n_clusters), random_state)
-        candidates += merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS)
-    return candidates
+        for voter, other in merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS):
+            voters.append(voter)
+            lenient.append(other)
+    return voters, lenient
 
 
 def merged_candidates(
     spectrum: Spectrum, W: sp.csr_array, n_clusters: int, random_state: np.random.RandomState, rounds: int
-) -> Iterator[np.ndarray]:
-    """Yield clusterings: cells by one run of k-means each, merged by the weight between them."""
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield clusterings: cells by one run of k-means each, merged by the weight between them in two ways."""
     n_cells = min(twice(n_clusters), max(n_clusters, W.shape[0] // POINTS_PER_CELL))
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
@@ -123,8 +138,8 @@ def merged_candidates(
             cells = kmeans_labels(embedding, n_cells, random_state, n_starts=1)
             # By size, so only the last cells can be empty: where there are fewer distinct points.
             J = shares_between(W, cells, int(cells.max()) + 1)
-            for size_power in SIZE_POWERS:
-                yield merge_cells(J, n_clusters, size_power)[cells]
+            voter, lenient = (merge_cells(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
+            yield voter[cells], lenient[cells]
 
 
 def plain_candidates(

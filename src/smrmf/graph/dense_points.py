@@ -35,6 +35,11 @@ class DensePoints:
         """Return the number of points."""
         return len(self.X)
 
+    @property
+    def measured(self) -> np.ndarray:
+        """Return the points whose squared lengths are ``norms``."""
+        return self.centered
+
     def queries(self, X: Any) -> np.ndarray:
         """Return other points in the form of these."""
         return X.toarray() if sp.issparse(X) else X

@@ -58,6 +58,11 @@ class SparsePoints:
         """Return the number of points."""
         return self.X.shape[0]
 
+    @property
+    def measured(self) -> sp.csr_array:
+        """Return the points whose squared lengths are ``norms``."""
+        return self.X
+
     def queries(self, X: Any) -> sp.csr_array:
         """Return other points in the form of these."""
         return in_order(X)
