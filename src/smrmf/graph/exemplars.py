@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
-from smrmf.graph.graphs import neighbor_graph, symmetrize
+from smrmf.graph.graphs import keep_entries, neighbor_graph, symmetrize
 
 ExemplarRule = Literal["mass", "norm"]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix
@@ -83,20 +83,22 @@ class Neighborhoods:
         rows = rows_of_z(Zt, chosen)
         if self.neighbors is not None:
             known = self.neighbors[chosen]
-            rows = rows.multiply(neighbor_graph(known, np.ones(known.shape, rows.dtype), n))
-        rows = rows.tocoo()
+            rows = rows.multiply(neighbor_graph(known, np.ones(known.shape, rows.dtype), n)).tocsr()
+            rows.sort_indices()
         # A point is not its own neighbour (paper note 8), and entries that are zero are no neighbours.
-        inside = (chosen[rows.row] != rows.col) & (rows.data > 0)
-        kept = sp.csr_array((rows.data[inside], (rows.row[inside], rows.col[inside])), shape=rows.shape)
-        kept.sort_indices()
-        row = np.repeat(chosen, np.diff(kept.indptr))
+        own = np.repeat(chosen, np.diff(rows.indptr)) == rows.indices
+        kept = keep_entries(rows, ~own & (rows.data > 0))
         # D is symmetric. Read with the other point as its row, as Zt is stored.
+        row = np.repeat(chosen, np.diff(kept.indptr))
         unlikeness = np.zeros_like(kept.data) if D is None else D[kept.indices, row]
         largest = np.zeros(kept.nnz, dtype=bool)
         resolution = tie_resolution(kept.dtype)
         keep_largest(kept.indptr, kept.data, unlikeness, self.n_neighbors, resolution, largest)
-        entries = (kept.data[largest], (row[largest], kept.indices[largest]))
-        return symmetrize(sp.csr_array(entries, shape=(n, n)))
+        kept = keep_entries(kept, largest)
+        # The rows of all other points are empty.
+        ends = np.zeros(n + 1, kept.indptr.dtype)
+        ends[chosen + 1] = np.diff(kept.indptr)
+        return symmetrize(sp.csr_array((kept.data, kept.indices, np.cumsum(ends)), shape=(n, n)))
 
 
 def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
