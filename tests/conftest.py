@@ -16,6 +16,25 @@ settings.register_profile("smrmf", deadline=None, derandomize=True, max_examples
 settings.load_profile("smrmf")
 
 
+def pytest_collection_modifyitems(config, items):
+    """Let every worker begin with long tests, file by file: what is left for the end is short.
+
+    Each worker is given a consecutive part, and takes from the others when it is done: a long test at the end
+    of a part would keep one worker busy while all others wait.
+    """
+    n_workers = getattr(config, "workerinput", {}).get("workercount", 1)
+    long, short = (
+        [item for item in items if bool(item.get_closest_marker("slow")) == slow] for slow in (True, False)
+    )
+    files = list(dict.fromkeys(item.path for item in long))
+    ordered = []
+    for worker in range(n_workers):
+        mine = files[worker::n_workers]
+        ordered += [item for item in long if item.path in mine]
+        ordered += short[worker * len(short) // n_workers : (worker + 1) * len(short) // n_workers]
+    items[:] = ordered
+
+
 @pytest.fixture
 def real_data():
     """Return a function that loads a data set of the paper, or skips the test where it is not at hand."""

@@ -26,6 +26,8 @@ from smrmf import (
 )
 from smrmf.kernels import truncated_svd
 
+pytestmark = pytest.mark.slow
+
 
 def peak_of(fit):
     """Return the peak of what a call allocates, in bytes."""

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from patience import group, patience, run_command, started, wait_until
 
+pytestmark = pytest.mark.slow
+
 # Starts another process and waits for it, longer than any test; both are in the group it writes down.
 HANGS = "sleep 3600 & echo $$ > {note}; wait"
 # A test of somebody's that starts such a command and is cut off by pytest.

@@ -24,6 +24,8 @@ from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.session import Session
 from smrmf_reproduce.run.store import Store
 
+pytestmark = pytest.mark.slow
+
 OWN_METHOD = Path(__file__).parents[1] / "docs" / "own_method.toml"
 # Tells at the end how often this process opened each file to read it, and how often plans were expanded; the
 # workers are other processes.
@@ -236,7 +238,6 @@ def test_every_method_of_the_papers_plan_is_found():
     check_estimators(runs)
 
 
-@pytest.mark.slow
 def test_quick_runs_from_beginning_to_end(tmp_path):
     """All methods on the moons, and some of them on a real data set if it is at hand."""
     asked = [["--data", "2d-moons"]]

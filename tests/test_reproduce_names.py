@@ -7,6 +7,7 @@ import os
 from html import escape as escape_html
 from html.parser import HTMLParser
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
@@ -20,6 +21,8 @@ from smrmf_reproduce.report.markdown import code, escape
 from smrmf_reproduce.run.measure import failed
 from smrmf_reproduce.run.plan import Plan
 from smrmf_reproduce.run.store import Store
+
+pytestmark = pytest.mark.slow
 
 # A locale that knows ASCII alone, as many servers and cron have it.
 ASCII = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "ascii"}

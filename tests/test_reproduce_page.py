@@ -20,6 +20,8 @@ from smrmf_reproduce.report.provenance import Provenance
 from smrmf_reproduce.report.results import Results
 from smrmf_reproduce.report.tables import BUILDERS, build_tables
 
+pytestmark = pytest.mark.slow
+
 PROVENANCE = Provenance(
     versions={"smrmf": "0.1.0"},
     machine={"cpu": "a <fast> one", "memory_gb": 8},

@@ -18,6 +18,8 @@ from smrmf_reproduce.run.progress import Forecast, clock
 from smrmf_reproduce.run.session import Session
 from smrmf_reproduce.run.store import FIELDS, Store, busy_seconds
 
+pytestmark = pytest.mark.slow
+
 # An accuracy that no run has.
 MADE_UP = 0.123
 

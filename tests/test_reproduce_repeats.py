@@ -19,6 +19,8 @@ from smrmf_reproduce.run.methods import build, changed_start
 from smrmf_reproduce.run.plan import Plan, PlanError
 from smrmf_reproduce.run.repeats import PERTURBATION, expected_repeats, known_repeats
 
+pytestmark = pytest.mark.slow
+
 TEXT = """
 [names]
 quick = ["2d-moons"]

@@ -18,6 +18,8 @@ from smrmf_reproduce.run.plan import Plan
 from smrmf_reproduce.run.runner import KILLED, batches, ended_by
 from smrmf_reproduce.run.store import Store, busy_seconds, sole_use, write_atomically
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def undisturbed(plan, tmp_path_factory):

@@ -15,6 +15,8 @@ from smrmf.cli._shared import Stopped, stopped_by_signals
 from smrmf_reproduce.run.plan import Plan
 from smrmf_reproduce.run.store import Store
 
+pytestmark = pytest.mark.slow
+
 # One run that never ends, so that one of two workers is at it and the other has nothing to do.
 ENDLESS = PLAN.replace("[0.001, 0.01, 0.1, 1.0, 10.0, 30.0]", "[0.1]").replace(
     "tol = [1e-4, 2e-4, 5e-4]", "tol = [0.0]\nmax_iter = [1_000_000_000]"

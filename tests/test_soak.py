@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from patience import run_command
 
+pytestmark = pytest.mark.slow
+
 SOAK = Path(__file__).with_name("soak")
 # An attack that holds, fails, dies and hangs.
 ATTACK = """

@@ -15,6 +15,8 @@ from loky import get_reusable_executor
 from patience import patience, run_command
 from support import fitted, results
 
+pytestmark = pytest.mark.slow
+
 PROGRAM = Path(__file__).with_name("forked_fits.py")
 
 
