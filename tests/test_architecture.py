@@ -36,7 +36,7 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "truncated_svd"),
     },
     "graph": {
-        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "graphs", "labels"),
+        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "labels"),
         *("means", "neighbors", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {

@@ -2,22 +2,22 @@
 
 One clustering of a noisy graph follows its wrong edges as well as its right ones. Many rough ones, from
 neighbourhoods of two sizes, disagree about the wrong edges: weighed by the share of clusterings that
-join its two ends, an edge counts only where it deserves trust. More clusters are found on that graph, and
-the choice among all is made by the graph as it was: of those that cut little of its weight, the one in
-which the cluster of a point tells the most of the clusters of its neighbours. Last, points without a
-neighbour worth listening to follow the means of the clusters.
+join its two ends, an edge counts only where it deserves trust. More clusters are found on that graph, on
+which points that no clustering parts are one. The choice among all is made by the graph as it was: of those
+that cut little of its weight, the one in which the cluster of a point tells the most of the clusters of its
+neighbours. Last, points without a neighbour worth listening to follow the means of the clusters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
+from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
 from smrmf.graph.means import settle_by_means
 from smrmf.graph.neighbors import MeasuredPoints
@@ -29,7 +29,7 @@ from smrmf.graph.partitions import (
     merge_cells,
     shares_between,
 )
-from smrmf.graph.spectrum import Spectrum, join_components, smoothest
+from smrmf.graph.spectrum import components_of, join_components, smoothest
 
 # Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
 # least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.
@@ -58,8 +58,8 @@ ENTROPY_POWER = 0.75
 class Consensus(NamedTuple):
     """Clusters, how well the candidates agree with them, and how firmly each point is tied to its neighbours.
 
-    ``stability`` is the mean adjusted Rand index of labels and candidates; ``confidence`` is the mean share
-    of candidates that join a point with its neighbours, by the weight of its edges.
+    ``stability`` is the mean adjusted Rand index of labels and voting candidates; ``confidence`` is the mean
+    share of these that join a point with its neighbours, by the weight of its edges.
     """
 
     labels: np.ndarray
@@ -87,12 +87,8 @@ def consensus_labels(
         return Consensus(labels, 1.0, np.ones(len(labels), W.dtype))
     voters, lenient = find_candidates(points.X, W, graphs, n_clusters, random_state, pool)
     joined_share = joined_shares(W, np.column_stack(voters))
-    trusted = trusted_graph(W, joined_share)
-    # Its edges are those of W, and so are its components.
-    spectrum = smoothest(trusted, components, twice(n_clusters), random_state)
-    later = merged_candidates(spectrum, trusted, n_clusters, random_state, 1)
-    plain = plain_candidates(spectrum, n_clusters, random_state)
-    labels = most_telling(W, [*voters, *lenient, *chain(*later), *plain], n_clusters)
+    later = later_candidates(trusted_graph(W, joined_share), find_grains(voters), n_clusters, random_state)
+    labels = most_telling(W, [*voters, *lenient, *later], n_clusters)
     labels = settle_by_means(points, labels, n_clusters, nearest, pool)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
     together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
@@ -121,34 +117,41 @@ def find_candidates(
     for graph in graphs:
         joined, components = join_components(X, graph, n_clusters, pool)
         spectrum = smoothest(joined, components, twice(n_clusters), random_state)
-        for voter, other in merged_candidates(spectrum, W, n_clusters, random_state, ROUNDS):
-            voters.append(voter)
-            lenient.append(other)
+        for n_columns in (n_clusters, twice(n_clusters)):
+            embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
+            for _ in range(ROUNDS):
+                cells = kmeans_labels(embedding, n_cells(len(embedding), n_clusters), random_state, 1)
+                voter, other = merged(W, cells, n_clusters)
+                voters.append(voter)
+                lenient.append(other)
     return voters, lenient
 
 
-def merged_candidates(
-    spectrum: Spectrum, W: sp.csr_array, n_clusters: int, random_state: np.random.RandomState, rounds: int
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield clusterings: cells by one run of k-means each, merged by the weight between them in two ways."""
-    n_cells = min(twice(n_clusters), max(n_clusters, W.shape[0] // POINTS_PER_CELL))
-    for n_columns in (n_clusters, twice(n_clusters)):
-        embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
-        for _ in range(rounds):
-            cells = kmeans_labels(embedding, n_cells, random_state, n_starts=1)
-            # By size, so only the last cells can be empty: where there are fewer distinct points.
-            J = shares_between(W, cells, int(cells.max()) + 1)
-            voter, lenient = (merge_cells(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
-            yield voter[cells], lenient[cells]
-
-
-def plain_candidates(
-    spectrum: Spectrum, n_clusters: int, random_state: np.random.RandomState
+def later_candidates(
+    trusted: sp.csr_array, grains: np.ndarray, n_clusters: int, random_state: np.random.RandomState
 ) -> Iterator[np.ndarray]:
-    """Yield clusterings by k-means alone."""
+    """Yield clusterings of the grains, by cells that are merged and by k-means alone."""
+    W, sizes = graph_of_grains(trusted, grains), np.bincount(grains)
+    spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state)
+    count = min(n_cells(len(grains), n_clusters), len(sizes))
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
-        yield kmeans_labels(embedding, n_clusters, random_state, n_starts=STARTS)
+        cells = kmeans_labels(embedding, count, random_state, 1, sizes)
+        plain = kmeans_labels(embedding, n_clusters, random_state, STARTS, sizes)
+        yield from (labels[grains] for labels in (*merged(W, cells, n_clusters), plain))
+
+
+def n_cells(n_points: int, n_clusters: int) -> int:
+    """Return into how many cells points are cut, before these are merged."""
+    return min(twice(n_clusters), max(n_clusters, n_points // POINTS_PER_CELL))
+
+
+def merged(W: sp.csr_array, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge cells by the weight between them: against chance, and more leniently."""
+    # Cells are numbered by size, so only the last can be empty: where there are fewer distinct points.
+    J = shares_between(W, cells, int(cells.max()) + 1)
+    voter, lenient = (merge_cells(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
+    return voter[cells], lenient[cells]
 
 
 def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:

@@ -107,8 +107,9 @@ def without_diagonal(W: sp.csr_array) -> sp.csr_array:
 
 def keep_entries(W: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     """Return a matrix with those of its stored entries that are marked."""
-    ends = np.concatenate([[0], np.cumsum(kept)])[W.indptr].astype(W.indptr.dtype)
-    return sp.csr_array((W.data[kept], W.indices[kept], ends), shape=W.shape)
+    before = np.zeros(len(kept) + 1, W.indptr.dtype)
+    np.cumsum(kept, out=before[1:])
+    return sp.csr_array((W.data[kept], W.indices[kept], before[W.indptr]), shape=W.shape)
 
 
 class Laplacian:

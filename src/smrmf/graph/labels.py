@@ -31,15 +31,22 @@ def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
 
 
 def kmeans_labels(
-    X: np.ndarray, n_clusters: int, random_state: np.random.RandomState, n_starts: int = KMEANS_STARTS
+    X: np.ndarray,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    n_starts: int = KMEANS_STARTS,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the clusters of rows by k-means, the best of several starts, largest cluster first."""
+    """Return the clusters of rows by k-means, the best of several starts, largest cluster first.
+
+    With weights a row counts as so many.
+    """
     from sklearn.cluster import KMeans  # slow to import, and needed by fit only
 
     model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
     # Of fewer distinct points than clusters: the estimator repairs the labels and says so itself.
     with WARNING_FILTERS.changed("ignore"):
-        return relabel_by_size(model.fit_predict(X), n_clusters)
+        return relabel_by_size(model.fit_predict(X, sample_weight=weights), n_clusters)
 
 
 def graph_labels(

@@ -9,50 +9,92 @@ listen to.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._numba import kernel
 from smrmf._parallel import Pool
 from smrmf.graph.neighbors import MeasuredPoints
+
+# The product form of a squared distance is off by a few units in the last place of the squared lengths. Where
+# so many of them are not far below the distance to the nearest point, they could decide.
+ROUNDING_UNITS, FAR_BELOW = 64, 1e-3
 
 
 def settle_by_means(
     points: MeasuredPoints, labels: np.ndarray, n_clusters: int, nearest: np.ndarray, pool: Pool
 ) -> np.ndarray:
-    """Give every point that is nearer to a mean than to any other point the cluster of that mean.
+    """Move points to the cluster of the best mean, if that is nearer than any other point.
 
-    ``nearest`` has the squared distance of every point to its nearest other one. Once, not until nothing
+    The best is that by which the sum of squared distances to the means falls most (Hartigan 1975).
+    ``nearest`` has the squared distance of every point to its nearest other one. Done once, not until nothing
     moves: from the second time on large clusters grow at the expense of the others. Labels stay as they are
     if a cluster would lose all its points.
     """
     sizes = np.bincount(labels, minlength=n_clusters)
-    squared = squared_to_means(points, labels, sizes, pool)
+    squared, doubt = squared_to_means(points, labels, sizes, pool)
     rows = np.arange(len(labels))
-    own, others = squared[rows, labels], np.maximum(sizes - 1, 1)
-    variance = np.bincount(labels, own, minlength=n_clusters) / others
-    # The mean of s points is off by a share 1/s of their variance, which makes small clusters seem far. A
-    # point's own one seems near, as it is part of the mean: that of the others is s / (s - 1) times as far.
-    fair = squared - variance / np.maximum(sizes, 1)
-    without = own * ((sizes / others) ** 2)[labels] - (variance / others)[labels]
-    # Who is alone in a cluster stays there.
-    fair[rows, labels] = np.where(sizes[labels] > 1, without, -np.inf)
-    fair[:, sizes == 0] = np.inf
-    best = fair.argmin(axis=1)
-    settled = np.where(squared[rows, best] < nearest, best, labels)
+    # A point that joins s others adds s / (s + 1) times its squared distance to their mean. One that leaves
+    # takes away s / (s - 1) times its distance to the mean that it is part of.
+    cost = squared * (sizes / (sizes + 1))
+    cost[:, sizes < 2] = np.inf  # no mean, but a point or nothing
+    cost[rows, labels] = squared[rows, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
+    best = cost.argmin(axis=1)
+    nearer = (squared[rows, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
+    settled = np.where(nearer, best, labels)
     kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(sizes)
     return settled if kept else labels
 
 
-def squared_to_means(points: MeasuredPoints, labels: np.ndarray, sizes: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return squared distances of every point to the mean of every cluster; an empty one is the origin."""
-    X, n = points.measured, len(labels)
-    shares = 1 / np.maximum(sizes, 1)[labels]
-    averaging = sp.csr_array((shares.astype(X.dtype), (labels, np.arange(n))), shape=(len(sizes), n))
-    means = averaging @ X
-    if sp.issparse(means):
-        means = means.toarray()
-    squared = X @ means.T if sp.issparse(X) else pool.matmul(X, means.T)
+def squared_to_means(
+    points: MeasuredPoints, labels: np.ndarray, sizes: np.ndarray, pool: Pool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return squared distances of all points to the means of all clusters, and their rounding by point.
+
+    The mean of an empty cluster is the origin.
+    """
+    X = points.measured
+    means = sums_by_cluster(X, labels, len(sizes)) / np.maximum(sizes, 1)[:, None]
+    lengths = np.einsum("ij,ij->i", means, means)
+    # Dense points of single precision are not copied for this; entries of sparse ones are.
+    squared = X @ means.T if sp.issparse(X) else pool.matmul(X, means.T.astype(X.dtype))
+    squared = squared.astype(np.float64, copy=False)
     squared *= -2
-    squared += points.norms[:, None].astype(squared.dtype)
-    squared += np.einsum("ij,ij->i", means, means)
-    return np.maximum(squared, 0, out=squared)
+    squared += points.norms[:, None]
+    squared += lengths
+    doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (points.norms.astype(np.float64) + lengths.max())
+    return np.maximum(squared, 0, out=squared), doubt
+
+
+def sums_by_cluster(X: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Add the rows of every cluster, in double precision: sums of many single ones would lose digits."""
+    sums = np.zeros((n_clusters, X.shape[1]))
+    if sp.issparse(X):
+        _add_sparse_rows(X.indptr, X.indices, X.data, labels, sums)
+    else:
+        _add_rows(X, labels, sums)
+    return sums
+
+
+@kernel
+def _add_rows(X: np.ndarray, labels: np.ndarray, sums: np.ndarray) -> None:
+    """Add every row to the sum of its cluster."""
+    for i in range(X.shape[0]):
+        for f in range(X.shape[1]):
+            sums[labels[i], f] += X[i, f]
+
+
+@kernel
+def _add_sparse_rows(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    data: np.ndarray,  # IN
+    labels: np.ndarray,  # IN
+    sums: np.ndarray,  # IN, OUT
+) -> None:
+    """Add the entries of every row to the sum of its cluster."""
+    for i in range(indptr.shape[0] - 1):
+        for p in range(indptr[i], indptr[i + 1]):
+            sums[labels[i], indices[p]] += data[p]
