@@ -2,8 +2,9 @@
 
 ``python benchmarks/quality.py`` fits every method at its defaults on four groups of tables, with five seeds;
 labels serve for scoring only. A run of all takes about an hour on two cores: every score is written to
-``--records`` as it comes, and what is there is not computed again. Peers need
-``pip install 'smrmf[bench]'``. The paper's protocol is ``smrmf reproduce``'s business.
+``--records`` as it comes, and what is there is not computed again: begin a new file for another version of a
+method. The first of ``--methods`` is compared with the others. Peers need ``pip install 'smrmf[bench]'``. The
+paper's protocol is ``smrmf reproduce``'s business.
 """
 
 from __future__ import annotations
@@ -129,7 +130,7 @@ def main() -> None:
     ]
     scores = measure(cases, options.methods, options.seeds, options.records, options.jobs)
     print_tables(scores, options.methods)
-    if not options.no_exemplars:
+    if "FastSMRMF" in options.methods and not options.no_exemplars:
         print_exemplars([case for case in cases if case.group == "as they are"])
 
 

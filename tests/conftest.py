@@ -19,8 +19,8 @@ settings.load_profile("smrmf")
 def pytest_collection_modifyitems(config, items):
     """Let every worker begin with long tests, file by file: what is left for the end is short.
 
-    Each worker is given a consecutive part, and takes from the others when it is done: a long test at the end
-    of a part would keep one worker busy while all others wait.
+    With ``--dist worksteal`` each worker is given a consecutive part, and takes from the others when it is
+    done: a long test at the end of a part would keep one worker busy while all others wait.
     """
     n_workers = getattr(config, "workerinput", {}).get("workercount", 1)
     long, short = (
