@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import make_blobs, make_moons
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF, FastSMRMF
@@ -125,3 +128,11 @@ def test_only_the_spectral_start_has_evidence():
     model.set_params(init="kmeans").fit(X)
     assert not hasattr(model, "stability_")
     assert not hasattr(model, "confidence_")
+
+
+@pytest.mark.parametrize("c", [2, 3, 5])
+def test_fewer_distinct_points_than_clusters_are_all_the_clusters_there_are(c):
+    X = np.repeat([[0.0, 0], [1, 0]], 5, axis=0)
+    with pytest.warns(ConvergenceWarning, match="2 distinct rows") if c > 2 else nullcontext():
+        labels = FastSMRMF(c, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(np.repeat([0, 1], 5), labels) == 1

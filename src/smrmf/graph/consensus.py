@@ -137,7 +137,8 @@ def later_candidates(
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
         cells = kmeans_labels(embedding, count, random_state, 1, sizes)
-        plain = kmeans_labels(embedding, n_clusters, random_state, STARTS, sizes)
+        # Of fewer distinct points than clusters there are fewer grains, too.
+        plain = kmeans_labels(embedding, min(n_clusters, len(sizes)), random_state, STARTS, sizes)
         yield from (labels[grains] for labels in (*merged(W, cells, n_clusters), plain))
 
 
