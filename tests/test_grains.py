@@ -25,6 +25,15 @@ def test_points_are_in_one_grain_where_all_partitions_join_them(seed, n_partitio
     together = np.all([labels[:, None] == labels for labels in partitions], axis=0)
     np.testing.assert_array_equal(grains[:, None] == grains, together)
     assert sorted(set(grains)) == list(range(grains.max() + 1))
+    assert (np.diff(np.unique(grains, return_index=True)[1]) > 0).all()  # numbered by their first points
+
+
+@given(st.integers(0, 2**31 - 1))
+def test_names_of_clusters_do_not_matter(seed):
+    partitions, _ = draw(seed)
+    rng = np.random.default_rng(seed)
+    renamed = [rng.permutation(labels.max() + 1)[labels] for labels in partitions]
+    np.testing.assert_array_equal(find_grains(renamed), find_grains(partitions))
 
 
 @given(st.integers(0, 2**31 - 1))

@@ -14,12 +14,17 @@ import scipy.sparse as sp
 
 
 def find_grains(partitions: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the grain of every point, from 0 on; points of one grain are together in all partitions."""
+    """Return the grain of every point; points of one grain are together in all partitions.
+
+    Grains are numbered by their first point, so they do not depend on how the partitions name their clusters.
+    """
     grains = partitions[0]
     for labels in partitions:
         # Numbered anew each time, so that the product stays small.
-        grains = np.unique(grains * (labels.max() + 1) + labels, return_inverse=True)[1]
-    return grains
+        _, first, grains = np.unique(
+            grains * (labels.max() + 1) + labels, return_index=True, return_inverse=True
+        )
+    return np.argsort(np.argsort(first))[grains]
 
 
 def graph_of_grains(W: sp.csr_array, grains: np.ndarray) -> sp.csr_array:
