@@ -36,8 +36,8 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "truncated_svd"),
     },
     "graph": {
-        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "labels"),
-        *("means", "neighbors", "partitions", "sparse_points", "spectrum"),
+        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "groups"),
+        *("labels", "means", "neighbors", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from smrmf._arrays import finite_array
-from smrmf.graph.duplicates import agreeing_labels, distinct_rows, sums_of_groups
+from smrmf.graph.duplicates import agreeing_labels, distinct_rows
+from smrmf.graph.groups import sums_of_groups
 from smrmf.graph.labels import consecutive_labels, empty_columns_last
 
 # Few values, so that rows are often alike or have the same sum; 1e20 hides the others in a sum.

@@ -61,6 +61,14 @@ def test_sparse_words_give_the_dense_result(kind, dtype):
     assert sparse.neglected_share_ == pytest.approx(dense.neglected_share_, abs=1e-6)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_topics_in_doubt_are_the_same_in_sparse_and_dense_words(seed):
+    X, _ = topics(n=500, n_topics=8, length=3, seed=seed)
+    dense, sparse = (FastSMRMF(8, random_state=0).fit(form(X)) for form in (np.asarray, sp.csr_array))
+    assert sparse.stability_ < 0.9  # the votes differ, and there are many grains
+    assert adjusted_rand_score(dense.labels_, sparse.labels_) > 0.99
+
+
 # From the rough start of the paper SMRMF and APMF come to labels that rounding decides.
 @pytest.mark.parametrize("kind", [FastSMRMF, RMNMF, AMRMF, SelectiveRMNMF], ids=lambda kind: kind.__name__)
 @pytest.mark.parametrize("init", ["nndsvd", "kmeans"])

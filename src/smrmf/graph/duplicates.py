@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import row_blocks
+from smrmf.graph.groups import numbered_by_first
 
 
 def distinct_rows(X: Any) -> np.ndarray:
@@ -27,8 +28,7 @@ def distinct_rows(X: Any) -> np.ndarray:
     known: dict[bytes, int] = {}
     for i, digest in zip(suspects, _digests(X[suspects]), strict=True):
         groups[i] = known.setdefault(digest, n + len(known))
-    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+    return numbered_by_first(groups)
 
 
 def _digests(X: Any) -> Iterator[bytes]:
@@ -42,15 +42,6 @@ def _digests(X: Any) -> Iterator[bytes]:
     for block in row_blocks(*X.shape):
         for row in X[block] + 0.0:  # which makes -0 a 0
             yield blake2b(row, digest_size=16).digest()
-
-
-def sums_of_groups(G: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return the sum of the rows of every group."""
-    n_groups = int(groups.max()) + 1
-    if n_groups == len(groups):
-        return G
-    members = sp.csr_array((np.ones(len(groups), G.dtype), (groups, np.arange(len(groups)))))
-    return members @ G
 
 
 def agreeing_labels(labels: np.ndarray, groups: np.ndarray) -> np.ndarray:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf.graph.groups import membership, numbered_by_first
+
 
 def find_grains(partitions: Sequence[np.ndarray]) -> np.ndarray:
     """Return the grain of every point; points of one grain are together in all partitions.
@@ -21,14 +23,11 @@ def find_grains(partitions: Sequence[np.ndarray]) -> np.ndarray:
     grains = partitions[0]
     for labels in partitions:
         # Numbered anew each time, so that the product stays small.
-        _, first, grains = np.unique(
-            grains * (labels.max() + 1) + labels, return_index=True, return_inverse=True
-        )
-    return np.argsort(np.argsort(first))[grains]
+        grains = numbered_by_first(grains * (labels.max() + 1) + labels)
+    return grains
 
 
 def graph_of_grains(W: sp.csr_array, grains: np.ndarray) -> sp.csr_array:
     """Add the weights of all edges between any two grains, and of those inside of each."""
-    n = len(grains)
-    member = sp.csr_array((np.ones(n, W.dtype), (grains, np.arange(n))), shape=(int(grains.max()) + 1, n))
-    return (member @ W @ member.T).tocsr()
+    members = membership(grains, int(grains.max()) + 1, W.dtype)
+    return (members @ W @ members.T).tocsr()

@@ -13,7 +13,8 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import WARNING_FILTERS, Pool
-from smrmf.graph.duplicates import agreeing_labels, sums_of_groups
+from smrmf.graph.duplicates import agreeing_labels
+from smrmf.graph.groups import sums_of_groups
 from smrmf.graph.spectrum import join_components, smoothest
 
 KMEANS_STARTS = 10

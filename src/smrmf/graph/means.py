@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from smrmf._numba import kernel
 from smrmf._parallel import Pool
+from smrmf.graph.groups import membership
 from smrmf.graph.neighbors import MeasuredPoints
 
 # The product form of a squared distance is off by a few units in the last place of the squared lengths. Where
@@ -70,11 +71,11 @@ def squared_to_means(
 
 def sums_by_cluster(X: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Add the rows of every cluster, in double precision: sums of many single ones would lose digits."""
-    sums = np.zeros((n_clusters, X.shape[1]))
     if sp.issparse(X):
-        _add_sparse_rows(X.indptr, X.indices, X.data, labels, sums)
-    else:
-        _add_rows(X, labels, sums)
+        return (membership(labels, n_clusters, np.float64) @ X).toarray()
+    sums = np.zeros((n_clusters, X.shape[1]))
+    # Not as a product, for which a table of single precision would be copied.
+    _add_rows(X, labels, sums)
     return sums
 
 
@@ -84,17 +85,3 @@ def _add_rows(X: np.ndarray, labels: np.ndarray, sums: np.ndarray) -> None:
     for i in range(X.shape[0]):
         for f in range(X.shape[1]):
             sums[labels[i], f] += X[i, f]
-
-
-@kernel
-def _add_sparse_rows(
-    indptr: np.ndarray,  # IN
-    indices: np.ndarray,  # IN
-    data: np.ndarray,  # IN
-    labels: np.ndarray,  # IN
-    sums: np.ndarray,  # IN, OUT
-) -> None:
-    """Add the entries of every row to the sum of its cluster."""
-    for i in range(indptr.shape[0] - 1):
-        for p in range(indptr[i], indptr[i + 1]):
-            sums[labels[i], indices[p]] += data[p]

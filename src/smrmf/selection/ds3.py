@@ -23,8 +23,9 @@ from smrmf._validation import (
     ParameterError,
     count_exemplars,
 )
-from smrmf.graph.duplicates import distinct_rows, sums_of_groups
+from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.exemplars import best_first
+from smrmf.graph.groups import sums_of_groups
 from smrmf.kernels.balls import (
     L1InfBall,
     L1InfRegularizer,
