@@ -28,6 +28,9 @@ from smrmf.kernels import truncated_svd
 
 pytestmark = pytest.mark.slow
 
+# All arrays are made in the first iterations, and the results at the end of any.
+FEW = {"max_iter": 3, "tol": 0, "random_state": 0}
+
 
 def peak_of(fit):
     """Return the peak of what a call allocates, in bytes."""
@@ -45,9 +48,8 @@ def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
     X, _ = make_blobs(n, 10, centers=5, random_state=0)
     X = X.astype(dtype)
     # Compiled code is not counted; 300 points make more than one tile, as the real fit does.
-    SMRMF(5, selection=selection, exemplars=0.5, random_state=0).fit(X[:300])
-    # All arrays are made in the first iterations, and the results at the end of any.
-    model = SMRMF(5, selection=selection, random_state=0, max_iter=3, tol=0)
+    SMRMF(5, selection=selection, exemplars=0.5, **FEW).fit(X[:300])
+    model = SMRMF(5, selection=selection, **FEW)
     assert peak_of(lambda: model.fit(X)) <= 5 * n * n * X.itemsize
 
 
@@ -55,8 +57,8 @@ def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
 def test_sparse_graphs_never_make_a_square_array(kind):
     n = 6000
     X, _ = make_blobs(n, 10, centers=5, cluster_std=4.0, random_state=0)
-    kind(5, random_state=0).fit(X[:100])
-    model = kind(5, random_state=0).fit(X[:500])
+    kind(5, **FEW).fit(X[:100])
+    model = kind(5, **FEW).fit(X[:500])
     assert peak_of(lambda: model.fit(X)) < n * n * X.itemsize / 4
     assert peak_of(lambda: model.predict(X)) < n * n * X.itemsize / 4
     assert model.representation_.nnz <= n * 11
@@ -88,12 +90,13 @@ def words(n, m, per_row, seed=0):
     return sp.csr_array((rng.random(n * per_row), (rows, columns.ravel())), shape=(n, m))
 
 
+@pytest.mark.filterwarnings("ignore:.*clusters came out empty")  # after so few iterations
 @pytest.mark.parametrize("metric", ["euclidean", "cosine"])
 @pytest.mark.parametrize("kind", [FastSMRMF, RMNMF, AMRMF, SelectiveRMNMF])
 def test_sparse_points_never_become_a_dense_table(kind, metric):
     n, m = 1500, 100_000
     X = words(n, m, 30)
-    model = kind(5, metric=metric, random_state=0)
+    model = kind(5, metric=metric, **FEW)
     if kind is SelectiveRMNMF:
         model.set_params(selector=ESC(5, exemplars=20, random_state=0))
     model.fit(X[:1100])
@@ -112,15 +115,15 @@ def test_sparse_points_ask_for_the_arrays_of_the_loop_before_they_make_them(monk
     monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 400 * 8 - 1)
     with pytest.raises(MemoryError, match=r"6 dense arrays of 400 x 400.*fewer points"):
         FastSMRMF(3).fit(X)
-    FastSMRMF(3, random_state=0).fit(X.astype(np.float32))
+    FastSMRMF(3, **FEW).fit(X.astype(np.float32))
     monkeypatch.setattr(truncated_svd, "FEW_ROWS", 0)
-    FastSMRMF(3, random_state=0).fit(X)
+    FastSMRMF(3, **FEW).fit(X)
     monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 128 * 8 - 1)
     with pytest.raises(MemoryError, match="400 x 128"):
         FastSMRMF(3).fit(X)
     # With more clusters come more coordinates.
     monkeypatch.setattr(_arrays, "available_bytes", lambda: 6 * 400 * 132 * 8 - 1)
-    FastSMRMF(3, random_state=0).fit(X)
+    FastSMRMF(3, **FEW).fit(X)
     with pytest.raises(MemoryError, match="400 x 132"):
         FastSMRMF(33).fit(X)
     # Few columns are dense coordinates themselves, and so is what is mostly filled.
@@ -133,7 +136,7 @@ def test_sparse_points_ask_for_the_arrays_of_the_loop_before_they_make_them(monk
 
 def test_points_are_rebuilt_as_dense_only_where_these_fit(monkeypatch):
     X = words(40, 900, 6)
-    model = FastSMRMF(3, random_state=0).fit(X)
+    model = FastSMRMF(3, **FEW).fit(X)
     monkeypatch.setattr(_arrays, "available_bytes", lambda: 40 * 900 * 8 - 1)
     with pytest.raises(MemoryError, match=r"dense array of 40 x 900.*fewer rows"):
         model.inverse_transform(model.embedding_)

@@ -48,7 +48,7 @@ class OddFit(NamedTuple):
 
 
 @cache
-def odd_fit(case: Case, odd: str, dtype: type = float) -> OddFit:
+def odd_fit(case: Case, odd: str, dtype: type) -> OddFit:
     """Fit the estimator of a case to odd data, in single precision for a few iterations only."""
     X = case.data(ODD[odd] * 1)
     single = dtype is np.float32

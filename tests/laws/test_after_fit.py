@@ -68,7 +68,7 @@ def test_exemplars_are_distinct_points_with_a_score_each(case):
 
 @each("exemplar_scores_", law="best exemplars first")
 def test_the_best_exemplars_come_first(case):
-    for model in (fitted(case), odd_fit(case, "wide").model):
+    for model in (fitted(case), odd_fit(case, "wide", float).model):
         assert (np.diff(model.exemplar_scores_) <= 1e-9).all()
 
 
