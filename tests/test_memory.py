@@ -91,8 +91,16 @@ def words(n, m, per_row, seed=0):
 
 
 @pytest.mark.filterwarnings("ignore:.*clusters came out empty")  # after so few iterations
-@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
-@pytest.mark.parametrize("kind", [FastSMRMF, RMNMF, AMRMF, SelectiveRMNMF])
+@pytest.mark.parametrize(
+    ("kind", "metric"),
+    [
+        (FastSMRMF, "euclidean"),
+        (FastSMRMF, "cosine"),
+        (RMNMF, "euclidean"),
+        (AMRMF, "cosine"),
+        (SelectiveRMNMF, "euclidean"),
+    ],
+)
 def test_sparse_points_never_become_a_dense_table(kind, metric):
     n, m = 1500, 100_000
     X = words(n, m, 30)

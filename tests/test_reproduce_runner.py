@@ -62,7 +62,8 @@ def test_a_main_process_killed_alone_leaves_nothing_that_harms_the_next(plan, un
     with start(plan, tmp_path) as process:
         wait_for_records(tmp_path, 3, process)
         process.kill()
-        with start(plan, tmp_path) as again:  # at once, while the workers of the first may still be there
+        # At once, while the workers of the first may still be there.
+        with start(plan, tmp_path, "--jobs", "1") as again:
             told(again)
     assert again.returncode == 0
     assert results(tmp_path) == undisturbed

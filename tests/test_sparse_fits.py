@@ -147,7 +147,7 @@ def test_odd_sparse_rows_give_the_dense_result(kind, name, metric):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         dense, sparse = (
-            kind(2, metric=metric, random_state=0, max_iter=60).fit(form(X))
+            kind(2, metric=metric, random_state=0, max_iter=20).fit(form(X))
             for form in (np.asarray, sp.csr_array)
         )
     assert sp.issparse(sparse._fit_data)

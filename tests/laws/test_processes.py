@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -32,12 +31,7 @@ def fit_by_name(name):
 @pytest.mark.filterwarnings("ignore:The graph is empty")
 def test_fits_at_once_have_the_result_of_one_alone():
     names = [case.name for case in CASES]
-    spawning = multiprocessing.get_context("spawn")
-    workers = {
-        "threads": ThreadPoolExecutor(3),
-        "loky": get_reusable_executor(2),
-        "spawned": ProcessPoolExecutor(1, mp_context=spawning),
-    }
+    workers = {"threads": ThreadPoolExecutor(3), "processes": get_reusable_executor(2)}
     try:
         found = {kind: pool.map(fit_by_name, names) for kind, pool in workers.items()}
         for kind, outcomes in found.items():
