@@ -5,6 +5,7 @@ from __future__ import annotations
 import cvxpy as cp
 import numpy as np
 import pytest
+import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
@@ -180,6 +181,21 @@ def test_procrustes_of_equal_and_of_zero_columns():
     N = np.abs(normal(0, 20, 4))
     N[:, 1] = N[:, 0]
     N[:, 3] = 0
+    assert_orthonormal(procrustes(N), 1e-10)
+    assert_polar_factor(procrustes(N), N, 1e-12)
+
+
+def test_procrustes_where_the_fast_driver_of_lapack_fails(monkeypatch):
+    # On which matrices it does, 400 x 400 of rank 8 for one, depends on the processor: here on all.
+    svd = scipy.linalg.svd
+
+    def picky(X, lapack_driver="gesdd", **options):
+        if lapack_driver == "gesdd":
+            raise scipy.linalg.LinAlgError("SVD did not converge")
+        return svd(X, lapack_driver=lapack_driver, **options)
+
+    monkeypatch.setattr(scipy.linalg, "svd", picky)
+    N = with_singular_values(np.array([3.0, 1.0, 0.0, 0.0]))
     assert_orthonormal(procrustes(N), 1e-10)
     assert_polar_factor(procrustes(N), N, 1e-12)
 

@@ -95,11 +95,11 @@ class AMRMF(ManifoldFactorization):
     converged_ : bool
         Whether the objective settled with the constraints holding.
     stability_ : float
-        How well the candidates of the start agree with its clusters: their mean adjusted Rand index, 1 where
-        all are the same, or where the graph falls into the clusters by itself. Only with
+        How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
+        index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
     confidence_ : array of shape (n_samples,)
-        How firmly each point is tied to its neighbours: the share of candidates that join them. Only with
+        How firmly each point is tied to its neighbours: the share of voters that join them. Only with
         ``init="spectral"``.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0 only

@@ -29,6 +29,7 @@ from smrmf.factorization._points import reduce_features
 from smrmf.graph.duplicates import agreeing_labels, distinct_rows
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
 from smrmf.kernels.scaling import squared_frobenius_norm
+from smrmf.kernels.truncated_svd import thin_svd
 
 # The lift is at least this share of its mean: it must be positive where the leading singular vector is zero.
 SMALLEST_LIFT = 1e-2
@@ -232,7 +233,7 @@ def singular_start(X: np.ndarray, n_columns: int) -> np.ndarray:
     """
     if not X.any():
         return np.zeros((len(X), min(n_columns, *X.shape)), X.dtype)
-    left, values, _ = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    left, values, _ = thin_svd(X)
     left, values = left[:, :n_columns], values[:n_columns]
     # LAPACK leaves the signs open: the largest entry of every vector is made positive.
     peaks = left[np.abs(left).argmax(axis=0), np.arange(left.shape[1])]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from sklearn.utils import Tags, check_random_state
 
@@ -21,7 +20,7 @@ from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.kernels.scaling import squared_frobenius_norm
-from smrmf.kernels.truncated_svd import leading_singular_vectors
+from smrmf.kernels.truncated_svd import leading_singular_vectors, thin_svd
 from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.
@@ -231,7 +230,7 @@ def first_factors(
         G, F = random_state.uniform(size=(n, n_clusters)), random_state.uniform(size=(n_clusters, m))
         return (size * G).astype(X.dtype), (size * F).astype(X.dtype)
     if not sp.issparse(X) and min(n, m) <= FEW:
-        left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+        left, values, right = thin_svd(X)
     else:
         # Positive, so that it has a part along the leading vector of X >= 0.
         first = random_state.uniform(0.5, 1, min(n, m))

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 
-from smrmf.kernels.truncated_svd import leading_coordinates
+from smrmf.kernels.truncated_svd import leading_coordinates, thin_svd
 
 
 def nonnegative_svd(X: np.ndarray | sp.csr_array, n_columns: int) -> np.ndarray:
     """Return G of the plain non-negative SVD of a non-negative X, exact and unscaled (paper note 13)."""
     if not sp.issparse(X):
-        left, values, right = scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+        left, values, right = thin_svd(X)
         return nonnegative_parts(left[:, :n_columns], values, right)[0]
     found = leading_coordinates(X, n_columns)
     # On orthonormal axes the coordinates have the singular values of the rows, and the same left vectors.
-    left, values, turn = scipy.linalg.svd(found.points, full_matrices=False, check_finite=False)
+    left, values, turn = thin_svd(found.points)
     right = (turn[:n_columns] @ found.mixing) @ found.table
     parts = nonnegative_parts(left[:, :n_columns], values, right)[0]
     # Beyond the rank all singular values are zero, and so are their columns.

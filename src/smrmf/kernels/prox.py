@@ -7,6 +7,7 @@ import scipy.linalg
 
 from smrmf._numba import kernel
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
+from smrmf.kernels.truncated_svd import thin_svd
 
 # Least ratio of the extreme eigenvalues of N'N at which its square root is taken: the smallest eigenvalue
 # then has a relative error of at most some 1e4 eps. Below it the thin SVD takes over.
@@ -96,7 +97,7 @@ def procrustes(N, gram=None):
     if values[0] > SAFE_GRAM_RATIO * values[-1]:
         # N (N'N)^(-1/2), with a c x c matrix as the only inverse.
         return N @ ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
-    left, _, right = scipy.linalg.svd(N, full_matrices=False, check_finite=False)
+    left, _, right = thin_svd(N)
     return left @ right
 
 

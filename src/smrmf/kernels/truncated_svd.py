@@ -94,12 +94,21 @@ def leading_eigenvectors(wide: Any, count: int, first: np.ndarray) -> tuple[np.n
     return values[::-1], vectors[:, ::-1]
 
 
+def thin_svd(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``left, values, right`` of the SVD of a finite X, with as many as its shorter side."""
+    try:
+        return scipy.linalg.svd(X, full_matrices=False, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        # LAPACK's fast driver fails on some matrices of low rank, on which the plain one does not.
+        return scipy.linalg.svd(X, full_matrices=False, check_finite=False, lapack_driver="gesvd")
+
+
 def leading_singular_vectors(
     X: Any, count: int, first: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the leading ``left, values, right`` of the SVD of a large X."""
     tall = X.T if X.shape[0] < X.shape[1] else X
     basis, _ = np.linalg.qr(leading_eigenvectors(tall.T, count, first)[1])
-    left, values, turn = scipy.linalg.svd(tall @ basis, full_matrices=False, check_finite=False)
+    left, values, turn = thin_svd(tall @ basis)
     right = turn @ basis.T
     return (left, values, right) if tall is X else (right.T, values, left.T)
