@@ -37,7 +37,7 @@ MODULES = {
     },
     "graph": {
         *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "groups"),
-        *("labels", "means", "neighbors", "partitions", "sparse_points", "spectrum"),
+        *("labels", "means", "merging", "neighbors", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),

@@ -1,4 +1,4 @@
-"""Partitions of a graph: shares, leaks, information, merging and agreement, against plain definitions."""
+"""Partitions of a graph: shares, leaks, information and agreement, against plain definitions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from smrmf.graph.partitions import (
     information,
     joined_shares,
     leak,
-    merge_cells,
     shares_between,
 )
 
@@ -24,11 +23,6 @@ def random_graph(n: int, seed: int) -> sp.csr_array:
     dense = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.3), 1)
     dense[np.arange(n - 1), np.arange(1, n)] += 0.1
     return sp.csr_array(dense + dense.T)
-
-
-def random_shares(m: int, seed: int) -> np.ndarray:
-    J = np.random.default_rng(seed).random((m, m))
-    return (J + J.T) / (2 * J.sum())
 
 
 seeds = st.integers(0, 10_000)
@@ -76,29 +70,6 @@ def test_information_is_that_of_labels_at_the_ends_of_edges(seed):
     times = W[rows, columns].astype(int)
     expected = mutual_info_score(labels[np.repeat(rows, times)], labels[np.repeat(columns, times)])
     assert information(shares_between(W, labels, 3), 0.0) == pytest.approx(expected, abs=1e-12)
-
-
-def merge_plainly(J: np.ndarray, c: int, power: float) -> list[set[int]]:
-    groups = [{cell} for cell in range(len(J))]
-    while len(groups) > c:
-        between = np.array([[J[np.ix_(list(a), list(b))].sum() for b in groups] for a in groups])
-        shares = between.sum(axis=1)
-        ties = between / np.outer(shares, shares) ** power
-        np.fill_diagonal(ties, -1)
-        a, b = sorted(np.unravel_index(np.argmax(ties), ties.shape))
-        groups[a] |= groups.pop(b)
-    return groups
-
-
-@settings(max_examples=40, deadline=None)
-@given(seeds, st.integers(2, 9), st.integers(1, 9), st.sampled_from([0.75, 1.0]))
-def test_merging_takes_the_closest_pair_each_time(seed, m, c, power):
-    J = random_shares(m, seed)
-    cluster = merge_cells(J, min(c, m), power)
-    found = {frozenset(np.flatnonzero(cluster == label)) for label in np.unique(cluster)}
-    assert found == {frozenset(group) for group in merge_plainly(J, min(c, m), power)}
-    # Consecutive, so that they can be labels.
-    assert set(cluster) == set(range(min(c, m)))
 
 
 @settings(max_examples=30, deadline=None)

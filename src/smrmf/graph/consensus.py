@@ -20,13 +20,13 @@ from smrmf._parallel import Pool
 from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
 from smrmf.graph.means import settle_by_means
+from smrmf.graph.merging import merge_by_information, merge_tied
 from smrmf.graph.neighbors import MeasuredPoints
 from smrmf.graph.partitions import (
     adjusted_rand,
     information,
     joined_shares,
     leak,
-    merge_cells,
     shares_between,
 )
 from smrmf.graph.spectrum import components_of, join_components, smoothest
@@ -130,7 +130,7 @@ def find_candidates(
 def later_candidates(
     trusted: sp.csr_array, grains: np.ndarray, n_clusters: int, random_state: np.random.RandomState
 ) -> Iterator[np.ndarray]:
-    """Yield clusterings of the grains, by cells that are merged and by k-means alone."""
+    """Yield clusterings of the grains, by cells that are merged in several ways and by k-means alone."""
     W, sizes = graph_of_grains(trusted, grains), np.bincount(grains)
     spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state)
     count = min(n_cells(len(grains), n_clusters), len(sizes))
@@ -139,7 +139,8 @@ def later_candidates(
         cells = kmeans_labels(embedding, count, random_state, 1, sizes)
         # Of fewer distinct points than clusters there are fewer grains, too.
         plain = kmeans_labels(embedding, min(n_clusters, len(sizes)), random_state, STARTS, sizes)
-        yield from (labels[grains] for labels in (*merged(W, cells, n_clusters), plain))
+        telling = merge_by_information(cell_shares(W, cells), n_clusters, ENTROPY_POWER)[cells]
+        yield from (labels[grains] for labels in (*merged(W, cells, n_clusters), telling, plain))
 
 
 def n_cells(n_points: int, n_clusters: int) -> int:
@@ -149,10 +150,15 @@ def n_cells(n_points: int, n_clusters: int) -> int:
 
 def merged(W: sp.csr_array, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Merge cells by the weight between them: against chance, and more leniently."""
-    # Cells are numbered by size, so only the last can be empty: where there are fewer distinct points.
-    J = shares_between(W, cells, int(cells.max()) + 1)
-    voter, lenient = (merge_cells(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
+    J = cell_shares(W, cells)
+    voter, lenient = (merge_tied(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
     return voter[cells], lenient[cells]
+
+
+def cell_shares(W: sp.csr_array, cells: np.ndarray) -> np.ndarray:
+    """Return the shares of the graph's weight between the cells that have points."""
+    # Cells are numbered by size, so only the last can be empty: where there are fewer distinct points.
+    return shares_between(W, cells, int(cells.max()) + 1)
 
 
 def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:

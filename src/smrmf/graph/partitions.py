@@ -1,4 +1,4 @@
-"""Partitions of a graph: how much of its weight they keep together, and how cells become fewer clusters.
+"""Partitions of a graph: how much of its weight they keep together, what they tell, and how they agree.
 
 All is read off J, the share of the weight between any two clusters. Its row sums are the shares of the
 clusters, its diagonal is what stays inside.
@@ -41,17 +41,6 @@ def information(J: np.ndarray, entropy_power: float) -> float:
     known = J > 0
     mutual = float(np.sum(J[known] * np.log(J[known] / expected[known])))
     return mutual / entropy**entropy_power if entropy > 0 else 0.0
-
-
-def merge_cells(J: np.ndarray, n_clusters: int, size_power: float) -> np.ndarray:
-    """Merge cells until ``n_clusters`` are left, and return the cluster of every cell.
-
-    Next are always the two with the most weight between them, over the product of their shares to a power: 1
-    compares with what chance would put there, and a smaller power lets large clusters grow.
-    """
-    owner = np.arange(len(J))
-    _merge_pairs(J.copy(), J.sum(axis=1), n_clusters, size_power, owner)
-    return np.unique(owner, return_inverse=True)[1]
 
 
 def adjusted_rand(first: np.ndarray, second: np.ndarray, n_clusters: int) -> float:
@@ -106,61 +95,3 @@ def _count_joined(
             for q in range(count):
                 same += partitions[i, q] == partitions[j, q]
             out[p] = same / count
-
-
-@kernel
-def _best_partner(
-    J: np.ndarray,  # IN
-    shares: np.ndarray,  # IN
-    alive: np.ndarray,  # IN
-    a: int,  # IN
-    size_power: float,  # IN
-) -> tuple[int, float]:
-    """Return the cell that is tied most closely to cell a, and how closely."""
-    partner, closest = -1, -1.0
-    for b in range(J.shape[0]):
-        if alive[b] and b != a:
-            tie = J[a, b] / (shares[a] * shares[b]) ** size_power
-            if tie > closest:
-                partner, closest = b, tie
-    return partner, closest
-
-
-@kernel
-def _merge_pairs(
-    J: np.ndarray,  # IN, OUT
-    shares: np.ndarray,  # IN, OUT
-    n_clusters: int,  # IN
-    size_power: float,  # IN
-    owner: np.ndarray,  # OUT
-) -> None:
-    """Merge the closest two cells again and again; every cell remembers the one it now belongs to."""
-    m = J.shape[0]
-    alive = np.ones(m, np.bool_)
-    partner = np.empty(m, np.intp)
-    closest = np.empty(m)
-    for a in range(m):
-        partner[a], closest[a] = _best_partner(J, shares, alive, a, size_power)
-    for _ in range(m - n_clusters):
-        a = int(np.argmax(closest))
-        b = partner[a]
-        for x in range(m):
-            J[a, x] += J[b, x]
-        for x in range(m):
-            J[x, a] += J[x, b]
-        shares[a] += shares[b]
-        alive[b] = False
-        closest[b] = -2.0
-        for x in range(m):
-            if owner[x] == b:
-                owner[x] = a
-        partner[a], closest[a] = _best_partner(J, shares, alive, a, size_power)
-        for x in range(m):
-            if alive[x] and x != a:
-                # Only ties with the merged cell have changed.
-                if partner[x] == a or partner[x] == b:
-                    partner[x], closest[x] = _best_partner(J, shares, alive, x, size_power)
-                else:
-                    tie = J[x, a] / (shares[x] * shares[a]) ** size_power
-                    if tie > closest[x]:
-                        partner[x], closest[x] = a, tie
