@@ -97,19 +97,18 @@ def _x_log_x(x: float) -> float:
 
 
 @kernel
-def _joint_term(J: np.ndarray, a: int, b: int, x: int) -> float:
+def _joint_term(J: np.ndarray, terms: np.ndarray, a: int, b: int, x: int) -> float:
     """Return what cell x adds to the change of the sum of ``J log J`` when a and b are merged."""
-    return 2 * (_x_log_x(J[a, x] + J[b, x]) - _x_log_x(J[a, x]) - _x_log_x(J[b, x]))
+    return 2 * (_x_log_x(J[a, x] + J[b, x]) - terms[a, x] - terms[b, x])
 
 
 @kernel
-def _joint_change(J: np.ndarray, alive: np.ndarray, a: int, b: int) -> float:
-    """Return by how much the sum of ``J log J`` changes when a and b are merged."""
-    change = _x_log_x(J[a, a] + 2 * J[a, b] + J[b, b])
-    change -= _x_log_x(J[a, a]) + 2 * _x_log_x(J[a, b]) + _x_log_x(J[b, b])
+def _joint_change(J: np.ndarray, terms: np.ndarray, alive: np.ndarray, a: int, b: int) -> float:
+    """Return by how much the sum of ``J log J``, of these terms, changes when a and b are merged."""
+    change = _x_log_x(J[a, a] + 2 * J[a, b] + J[b, b]) - terms[a, a] - 2 * terms[a, b] - terms[b, b]
     for x in range(J.shape[0]):
         if alive[x] and x != a and x != b:
-            change += _joint_term(J, a, b, x)
+            change += _joint_term(J, terms, a, b, x)
     return change
 
 
@@ -147,35 +146,39 @@ def _merge_informed(
     """Merge the best two cells again and again; every cell remembers the one it now belongs to."""
     m = J.shape[0]
     alive = np.ones(m, np.bool_)
-    change = np.zeros((m, m))
-    joint = 0.0
+    terms = np.empty((m, m))  # J log J, as logarithms take most of the time
+    change = np.zeros((m, m))  # of their sum by merging two; only below the diagonal
     entropy = 0.0
     for a in range(m):
         entropy -= _x_log_x(shares[a])
         for b in range(m):
-            joint += _x_log_x(J[a, b])
-            if b < a:
-                change[a, b] = _joint_change(J, alive, a, b)
+            terms[a, b] = _x_log_x(J[a, b])
+    for a in range(m):
+        for b in range(a):
+            change[a, b] = _joint_change(J, terms, alive, a, b)
+    joint = terms.sum()
     for _ in range(m - n_clusters):
         a, b, left = _best_merger(shares, alive, change, joint, entropy, entropy_power)
         joint += change[b, a]
         entropy = left
         alive[b] = False
-        # Two cells see a and b as one now; only the terms of these change.
+        # Two others see a and b as one now; only what these add changes.
         for x in range(m):
             for y in range(x):
                 if alive[x] and alive[y] and x != a and y != a:
-                    change[x, y] -= _joint_term(J, x, y, a) + _joint_term(J, x, y, b)
+                    change[x, y] -= _joint_term(J, terms, x, y, a) + _joint_term(J, terms, x, y, b)
         for x in range(m):
             J[a, x] += J[b, x]
         for x in range(m):
             J[x, a] += J[x, b]
+            terms[a, x] = _x_log_x(J[a, x])
+        terms[:, a] = terms[a]
         shares[a] += shares[b]
         for x in range(m):
             if owner[x] == b:
                 owner[x] = a
             if alive[x] and x != a:
-                change[max(a, x), min(a, x)] = _joint_change(J, alive, a, x)
+                change[max(a, x), min(a, x)] = _joint_change(J, terms, alive, a, x)
             for y in range(x):
                 if alive[x] and alive[y] and x != a and y != a:
-                    change[x, y] += _joint_term(J, x, y, a)
+                    change[x, y] += _joint_term(J, terms, x, y, a)
