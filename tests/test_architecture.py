@@ -33,7 +33,7 @@ MODULES = {
     "": {"_arrays", "_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
-        *("row_sparse", "scaling", "semi_nonnegative", "simplex", "truncated_svd"),
+        *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
     },
     "graph": {
         *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "groups"),

@@ -13,10 +13,17 @@ from sklearn.metrics import adjusted_rand_score
 
 from smrmf import RMNMF, FastSMRMF
 from smrmf._parallel import SERIAL
-from smrmf.graph.consensus import consensus_labels, most_telling, trusted_graph
+from smrmf.graph.consensus import (
+    ENTROPY_POWER,
+    consensus_labels,
+    later_candidates,
+    most_telling,
+    trusted_graph,
+)
+from smrmf.graph.grains import graph_of_grains
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors, search
-from smrmf.graph.partitions import leak, shares_between
+from smrmf.graph.partitions import information, leak, shares_between
 
 
 def graphs_of(X, *sizes):
@@ -110,6 +117,21 @@ def test_four_points_that_are_all_neighbours_are_told_apart():
     X = np.array([[0.0, 0], [0, 0.1], [9, 0], [9, 0.1]])
     labels = FastSMRMF(2, random_state=0).fit_predict(X)
     assert adjusted_rand_score([0, 0, 1, 1], labels) == 1
+
+
+def test_later_candidates_keep_grains_together_and_tell_more_than_ties():
+    X, _ = make_blobs(400, centers=8, cluster_std=2.2, random_state=1)
+    (W,) = graphs_of(X, 10)
+    grains = np.arange(400) // 2
+    found = list(later_candidates(W, grains, 8, np.random.RandomState(0)))
+    assert len(found) == 8  # two sets of cells, merged in three ways, and two of k-means
+    for labels in found:
+        np.testing.assert_array_equal(labels[::2], labels[1::2])
+        assert set(labels) == set(range(8))
+    coarse = graph_of_grains(W, grains)
+    told = [information(shares_between(coarse, labels[::2], 8), ENTROPY_POWER) for labels in found]
+    for first in (0, 4):
+        assert told[first + 2] > max(told[first : first + 2])
 
 
 def test_a_seed_decides_everything():

@@ -12,9 +12,9 @@ from smrmf.graph.partitions import information
 
 
 def random_shares(m: int, seed: int) -> np.ndarray:
-    """Return shares between cells, a third of which have no edges to each other."""
+    """Return shares between cells; some pairs have no edges to each other, and one cell may have none."""
     rng = np.random.default_rng(seed)
-    J = rng.random((m, m)) * (rng.random((m, m)) > 0.3) + np.eye(m) * rng.random(m)
+    J = np.tril(rng.random((m, m)) * (rng.random((m, m)) > 0.3)) + np.eye(m) * rng.random(m)
     return (J + J.T) / (2 * J.sum())
 
 

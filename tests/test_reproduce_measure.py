@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import replace
+from inspect import signature
 from types import SimpleNamespace
 
 import moons_plan
@@ -18,6 +19,7 @@ from smrmf.metrics import kernel_neighborhoods
 from smrmf_reproduce.report.paper import TWELVE_SETS, Paper
 from smrmf_reproduce.run import measure
 from smrmf_reproduce.run.measure import SIMULATED, Worker, failed, load_points
+from smrmf_reproduce.run.methods import find_estimator
 from smrmf_reproduce.run.neighborhoods import learned_neighborhoods
 from smrmf_reproduce.run.plan import Plan
 
@@ -51,6 +53,19 @@ def test_before_selection_the_papers_table_is_reproduced(name, real_data):
         else:
             tolerance = 0.02 if quantity.startswith("sim") else 0.01
             assert value == pytest.approx(expected, abs=tolerance + 1e-12)
+
+
+FIRST_OF_EACH_METHOD = {run.method: run for run in reversed(Plan.read().runs) if not run.is_measurement}
+
+
+@pytest.mark.parametrize("run", FIRST_OF_EACH_METHOD.values(), ids=FIRST_OF_EACH_METHOD.keys())
+def test_every_method_of_the_plan_can_be_measured(run):
+    few = (
+        {"max_iter": 2, "tol": 0} if "max_iter" in signature(find_estimator(run.estimator)).parameters else {}
+    )
+    record = Worker().measure(replace(run, data="2d-moons", settings=run.settings | few))
+    assert (record["status"], record["error"]) == ("done", None)
+    assert 0 < record["accuracy"] <= 1
 
 
 def test_a_record_says_all_that_is_needed_to_judge_it():

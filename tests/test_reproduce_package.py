@@ -63,7 +63,7 @@ def test_what_it_takes_out_of_a_module_is_public_too(path):
 
 @pytest.fixture(scope="module")
 def methods():
-    """Names of all methods of the plan."""
+    """Names of the methods that the plan describes, without those of scikit-learn."""
     return set(Plan.read().methods("compared", "baseline", "ablation", "ours", "defaults"))
 
 

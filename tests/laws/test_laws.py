@@ -147,7 +147,7 @@ STARTS = ("spectral", "kmeans", "nndsvd", "array")
 
 @each_with("start", STARTS, "init", "penalty")
 def test_no_start_depends_on_the_unit_of_the_data(case, start):
-    # Before anything else is decided: one iteration, and all of them.
+    # Before anything else is decided, in one iteration; and in all of them, for one unit.
     X, c = abs(POINTS), 3
 
     def fit(unit, settings):

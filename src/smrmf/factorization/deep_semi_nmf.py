@@ -29,7 +29,7 @@ from smrmf.factorization._points import reduce_features
 from smrmf.graph.duplicates import agreeing_labels, distinct_rows
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
 from smrmf.kernels.scaling import squared_frobenius_norm
-from smrmf.kernels.truncated_svd import thin_svd
+from smrmf.kernels.thin_svd import thin_svd
 
 # The lift is at least this share of its mean: it must be positive where the leading singular vector is zero.
 SMALLEST_LIFT = 1e-2

@@ -20,7 +20,8 @@ from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.kernels.scaling import squared_frobenius_norm
-from smrmf.kernels.truncated_svd import leading_singular_vectors, thin_svd
+from smrmf.kernels.thin_svd import thin_svd
+from smrmf.kernels.truncated_svd import leading_singular_vectors
 from smrmf.sharing import remember
 
 # Up to this size a whole SVD is as quick as a part of it.

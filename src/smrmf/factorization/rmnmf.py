@@ -88,8 +88,8 @@ class RMNMF(ManifoldFactorization):
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
     confidence_ : array of shape (n_samples,)
-        How firmly each point is tied to its neighbours: the share of voters that join them. Only with
-        ``init="spectral"``.
+        How firmly each point is tied to its neighbours: the share of these clusterings that join them.
+        Only with ``init="spectral"``.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
         for wide sparse data, whose distances are exact, but whose factors are found on leading axes.

@@ -36,7 +36,7 @@ from smrmf.graph.spectrum import components_of, join_components, smoothest
 DIFFUSION_STEPS = 2
 # Candidates see as many eigenvectors as clusters, or twice as many, and cut the points into twice as many
 # cells, which are merged: neither k-means with its equal clusters nor one number of eigenvectors suits all
-# data. Of many clusters so many more are enough, as time grows with their square.
+# data. Of many clusters so many more are enough, as time grows with a power of their number.
 MOST_MORE = 50
 POINTS_PER_CELL = 4
 # Powers of the clusters' sizes in the merging. 1 compares with chance, and what it merges votes on the edges.
@@ -45,18 +45,18 @@ POINTS_PER_CELL = 4
 VOTING_POWER, LENIENT_POWER = 1.0, 0.75
 # Runs of k-means: one for each set of cells, the best of some where its clusters are the result.
 ROUNDS, STARTS = 2, 2
-# What an edge keeps that no candidate joins: the graph falls apart nowhere.
+# What an edge keeps that no voter joins: the graph falls apart nowhere.
 TRUST_FLOOR = 1e-3
 # What still counts as cutting little: this factor and this share more than the candidate that cuts least.
 # Clusters of unequal size that are well apart cut far less than any others, and stay; where all cut much, the
 # difference says little, and the information decides.
 LEAK_FACTOR, LEAK_MARGIN = 1.25, 2e-3
-# Power of the entropy in the choice: 0 favours equal clusters, 1 unequal ones.
+# Power of the entropy in the choice, and in merging by its rule: 0 favours equal clusters, 1 unequal ones.
 ENTROPY_POWER = 0.75
 
 
 class Consensus(NamedTuple):
-    """Clusters, how well the candidates agree with them, and how firmly each point is tied to its neighbours.
+    """Clusters, how well the voters agree with them, and how firmly each point is tied to its neighbours.
 
     ``stability`` is the mean adjusted Rand index of labels and voting candidates; ``confidence`` is the mean
     share of these that join a point with its neighbours, by the weight of its edges.
@@ -121,7 +121,7 @@ def find_candidates(
             embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
             for _ in range(ROUNDS):
                 cells = kmeans_labels(embedding, n_cells(len(embedding), n_clusters), random_state, 1)
-                voter, other = merged(W, cells, n_clusters)
+                voter, other = merged(cell_shares(W, cells), cells, n_clusters)
                 voters.append(voter)
                 lenient.append(other)
     return voters, lenient
@@ -139,8 +139,9 @@ def later_candidates(
         cells = kmeans_labels(embedding, count, random_state, 1, sizes)
         # Of fewer distinct points than clusters there are fewer grains, too.
         plain = kmeans_labels(embedding, min(n_clusters, len(sizes)), random_state, STARTS, sizes)
-        telling = merge_by_information(cell_shares(W, cells), n_clusters, ENTROPY_POWER)[cells]
-        yield from (labels[grains] for labels in (*merged(W, cells, n_clusters), telling, plain))
+        J = cell_shares(W, cells)
+        telling = merge_by_information(J, n_clusters, ENTROPY_POWER)[cells]
+        yield from (labels[grains] for labels in (*merged(J, cells, n_clusters), telling, plain))
 
 
 def n_cells(n_points: int, n_clusters: int) -> int:
@@ -148,9 +149,8 @@ def n_cells(n_points: int, n_clusters: int) -> int:
     return min(twice(n_clusters), max(n_clusters, n_points // POINTS_PER_CELL))
 
 
-def merged(W: sp.csr_array, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge cells by the weight between them: against chance, and more leniently."""
-    J = cell_shares(W, cells)
+def merged(J: np.ndarray, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge cells by J, the shares of the weight between them: against chance, and more leniently."""
     voter, lenient = (merge_tied(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
     return voter[cells], lenient[cells]
 
@@ -162,7 +162,7 @@ def cell_shares(W: sp.csr_array, cells: np.ndarray) -> np.ndarray:
 
 
 def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:
-    """Return the graph with its edges weighed by the squared share of candidates that join their ends."""
+    """Return the graph with its edges weighed by the squared share of voters that join their ends."""
     trust = joined_share**2 + W.dtype.type(TRUST_FLOOR)
     return sp.csr_array((W.data * trust, W.indices, W.indptr), shape=W.shape)
 

@@ -28,8 +28,29 @@ def merge_by_information(J: np.ndarray, n_clusters: int, entropy_power: float) -
     Next are always the two after whose merging :func:`~smrmf.graph.partitions.information` is largest.
     """
     owner = np.arange(len(J))
-    _merge_informed(J.copy(), J.sum(axis=1), n_clusters, entropy_power, owner)
+    J = (J + J.T) / 2  # of single weights it is symmetric but for rounding
+    _merge_informed(J, J.sum(axis=1), n_clusters, entropy_power, owner)
     return np.unique(owner, return_inverse=True)[1]
+
+
+@kernel
+def _join(
+    J: np.ndarray,  # IN, OUT
+    shares: np.ndarray,  # IN, OUT
+    alive: np.ndarray,  # IN, OUT
+    owner: np.ndarray,  # IN, OUT
+    a: int,  # IN
+    b: int,  # IN
+) -> None:
+    """Make cell b part of cell a."""
+    for x in range(J.shape[0]):
+        J[a, x] += J[b, x]
+    for x in range(J.shape[0]):
+        J[x, a] += J[x, b]
+        if owner[x] == b:
+            owner[x] = a
+    shares[a] += shares[b]
+    alive[b] = False
 
 
 @kernel
@@ -68,16 +89,8 @@ def _merge_pairs(
     for _ in range(m - n_clusters):
         a = int(np.argmax(closest))
         b = partner[a]
-        for x in range(m):
-            J[a, x] += J[b, x]
-        for x in range(m):
-            J[x, a] += J[x, b]
-        shares[a] += shares[b]
-        alive[b] = False
+        _join(J, shares, alive, owner, a, b)
         closest[b] = -2.0
-        for x in range(m):
-            if owner[x] == b:
-                owner[x] = a
         partner[a], closest[a] = _best_partner(J, shares, alive, a, size_power)
         for x in range(m):
             if alive[x] and x != a:
@@ -99,12 +112,14 @@ def _x_log_x(x: float) -> float:
 @kernel
 def _joint_term(J: np.ndarray, terms: np.ndarray, a: int, b: int, x: int) -> float:
     """Return what cell x adds to the change of the sum of ``J log J`` when a and b are merged."""
+    if J[a, x] == 0 or J[b, x] == 0:
+        return 0.0  # as for most, where there are many cells
     return 2 * (_x_log_x(J[a, x] + J[b, x]) - terms[a, x] - terms[b, x])
 
 
 @kernel
 def _joint_change(J: np.ndarray, terms: np.ndarray, alive: np.ndarray, a: int, b: int) -> float:
-    """Return by how much the sum of ``J log J``, of these terms, changes when a and b are merged."""
+    """Return by how much the sum of the terms ``J log J`` changes when a and b are merged."""
     change = _x_log_x(J[a, a] + 2 * J[a, b] + J[b, b]) - terms[a, a] - 2 * terms[a, b] - terms[b, b]
     for x in range(J.shape[0]):
         if alive[x] and x != a and x != b:
@@ -122,7 +137,7 @@ def _best_merger(
     entropy_power: float,  # IN
 ) -> tuple[int, int, float]:
     """Return the two cells after whose merging the information is largest, and the entropy then."""
-    best, first, second, left = -np.inf, -1, -1, 0.0
+    best, first, second, entropy_then = -np.inf, -1, -1, 0.0
     for a in range(len(shares)):
         for b in range(a):
             if alive[a] and alive[b]:
@@ -131,8 +146,8 @@ def _best_merger(
                 after = entropy + less
                 told = (joint + change[a, b] + 2 * after) / after**entropy_power if after > 0 else 0.0
                 if told > best:
-                    best, first, second, left = told, b, a, after
-    return first, second, left
+                    best, first, second, entropy_then = told, b, a, after
+    return first, second, entropy_then
 
 
 @kernel
@@ -158,25 +173,18 @@ def _merge_informed(
             change[a, b] = _joint_change(J, terms, alive, a, b)
     joint = terms.sum()
     for _ in range(m - n_clusters):
-        a, b, left = _best_merger(shares, alive, change, joint, entropy, entropy_power)
+        a, b, entropy_then = _best_merger(shares, alive, change, joint, entropy, entropy_power)
         joint += change[b, a]
-        entropy = left
-        alive[b] = False
+        entropy = entropy_then
         # Two others see a and b as one now; only what these add changes.
         for x in range(m):
             for y in range(x):
                 if alive[x] and alive[y] and x != a and y != a:
                     change[x, y] -= _joint_term(J, terms, x, y, a) + _joint_term(J, terms, x, y, b)
+        _join(J, shares, alive, owner, a, b)
         for x in range(m):
-            J[a, x] += J[b, x]
+            terms[a, x] = terms[x, a] = _x_log_x(J[a, x])
         for x in range(m):
-            J[x, a] += J[x, b]
-            terms[a, x] = _x_log_x(J[a, x])
-        terms[:, a] = terms[a]
-        shares[a] += shares[b]
-        for x in range(m):
-            if owner[x] == b:
-                owner[x] = a
             if alive[x] and x != a:
                 change[max(a, x), min(a, x)] = _joint_change(J, terms, alive, a, x)
             for y in range(x):

@@ -1,7 +1,7 @@
 """Partitions of a graph: how much of its weight they keep together, what they tell, and how they agree.
 
-All is read off J, the share of the weight between any two clusters. Its row sums are the shares of the
-clusters, its diagonal is what stays inside.
+What they keep and tell is read off J, the share of the weight between any two clusters. Its row sums are the
+shares of the clusters, its diagonal is what stays inside.
 """
 
 from __future__ import annotations

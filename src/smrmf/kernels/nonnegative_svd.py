@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf.kernels.truncated_svd import leading_coordinates, thin_svd
+from smrmf.kernels.thin_svd import thin_svd
+from smrmf.kernels.truncated_svd import leading_coordinates
 
 
 def nonnegative_svd(X: np.ndarray | sp.csr_array, n_columns: int) -> np.ndarray:

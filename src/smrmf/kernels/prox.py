@@ -7,7 +7,7 @@ import scipy.linalg
 
 from smrmf._numba import kernel
 from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
-from smrmf.kernels.truncated_svd import thin_svd
+from smrmf.kernels.thin_svd import thin_svd
 
 # Least ratio of the extreme eigenvalues of N'N at which its square root is taken: the smallest eigenvalue
 # then has a relative error of at most some 1e4 eps. Below it the thin SVD takes over.

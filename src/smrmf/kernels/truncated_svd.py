@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from smrmf.kernels.distances import squared_norms
 from smrmf.kernels.principal_axes import eigenpairs
 from smrmf.kernels.scaling import squared_frobenius_norm, unit_rows
+from smrmf.kernels.thin_svd import thin_svd
 
 # Up to this many rows all coordinates are kept: an eigenvalue problem of their size takes a second or less.
 FEW_ROWS = 1024
@@ -92,15 +92,6 @@ def leading_eigenvectors(wide: Any, count: int, first: np.ndarray) -> tuple[np.n
     gram = LinearOperator((side, side), matvec=lambda v: wide @ (wide.T @ v), dtype=wide.dtype)
     values, vectors = eigsh(gram, k=count, v0=first.astype(wide.dtype), rng=0)
     return values[::-1], vectors[:, ::-1]
-
-
-def thin_svd(X: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return ``left, values, right`` of the SVD of a finite X, with as many as its shorter side."""
-    try:
-        return scipy.linalg.svd(X, full_matrices=False, check_finite=False)
-    except scipy.linalg.LinAlgError:
-        # LAPACK's fast driver fails on some matrices of low rank, on which the plain one does not.
-        return scipy.linalg.svd(X, full_matrices=False, check_finite=False, lapack_driver="gesvd")
 
 
 def leading_singular_vectors(
