@@ -56,7 +56,7 @@ def test_smrmf_holds_at_most_five_square_arrays(selection, dtype):
 
 @pytest.mark.parametrize("kind", [FastSMRMF, RMNMF])
 def test_sparse_graphs_never_make_a_square_array(kind):
-    n = 6000
+    n = 4000
     X, _ = make_blobs(n, 10, centers=5, cluster_std=4.0, random_state=0)
     kind(5, **FEW).fit(X[:100])
     model = kind(5, random_state=0).fit(X[:500])

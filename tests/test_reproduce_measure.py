@@ -60,9 +60,8 @@ FIRST_OF_EACH_METHOD = {run.method: run for run in reversed(Plan.read().runs) if
 
 @pytest.mark.parametrize("run", FIRST_OF_EACH_METHOD.values(), ids=FIRST_OF_EACH_METHOD.keys())
 def test_every_method_of_the_plan_can_be_measured(run):
-    few = (
-        {"max_iter": 2, "tol": 0} if "max_iter" in signature(find_estimator(run.estimator)).parameters else {}
-    )
+    iterates = "max_iter" in signature(find_estimator(run.estimator)).parameters
+    few = {"max_iter": 2, "tol": 0} if iterates else {}
     record = Worker().measure(replace(run, data="2d-moons", settings=run.settings | few))
     assert (record["status"], record["error"]) == ("done", None)
     assert 0 < record["accuracy"] <= 1

@@ -40,9 +40,8 @@ def start_endless(plan, folder, **options):
     [
         (signal.SIGKILL, -signal.SIGKILL),
         (signal.SIGTERM, 128 + signal.SIGTERM),
-        (signal.SIGHUP, 128 + signal.SIGHUP),
     ],
-    ids=["KILL", "TERM", "HUP"],
+    ids=["KILL", "TERM"],
 )
 def test_no_process_outlives_the_main_one(endless, tmp_path, end, code):
     with start_endless(endless, tmp_path) as process:
@@ -58,7 +57,7 @@ def test_no_process_outlives_the_main_one(endless, tmp_path, end, code):
     assert not list((tmp_path / "runs").iterdir())
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["INT", "TERM", "HUP"])
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGHUP], ids=["INT", "HUP"])
 def test_a_signal_to_all_processes_ends_them_in_order(endless, tmp_path, end):
     with start_endless(endless, tmp_path) as process:
         wait_until(lambda: Store(tmp_path).under_way())

@@ -16,17 +16,19 @@ from smrmf._validation import CONSTRAINTS, Interval
 # `make soak` tries what lies between.
 SIZES = (1e-300, 1.0, 1e150)
 SINGLE_SIZES = (1e-36, 1.0, 1e18)
-NUMBERS = (0.0, 1e-300, 1e-30, 0.9, 1e30, 1e300)
+NUMBERS = (0.0, 1e-300, 0.9, 1e300)
+# Of single precision the limits are others, and numbers beyond them are still numbers.
+SINGLE_NUMBERS = (0.0, 1e-300, 1e-30, 0.9, 1e30, 1e300)
 
 
-def numeric_parameters(case):
-    """Return the real parameters of a case and the numbers above that each may be."""
+def numeric_parameters(case, numbers=NUMBERS):
+    """Return the real parameters of a case and the numbers that each may be."""
     constraints = {**CONSTRAINTS, **case.estimator._constraints}
     found = {}
     for name in case.estimator.get_params(deep=False):
         intervals = [c for c in constraints[name] if isinstance(c, Interval) and not c.integer]
         if intervals:
-            found[name] = [value for value in NUMBERS if any(c.accepts(value) for c in intervals)]
+            found[name] = [value for value in numbers if any(c.accepts(value) for c in intervals)]
     return found
 
 
@@ -60,9 +62,10 @@ def try_fit(model, X, name):
 
 def try_sizes(case, name, dtype, sizes, **others):
     few = others | ({"max_iter": 4} if case.has("max_iter") else {})
+    numbers = SINGLE_NUMBERS if dtype is np.float32 else NUMBERS
     for size in sizes:
         X = case.data(POINTS[:30] * size).astype(dtype)
-        for number in numeric_parameters(case)[name]:
+        for number in numeric_parameters(case, numbers)[name]:
             refused = try_fit(case.make(**few | {name: number}), X, name)
             # What is asked for most, weights of about one for data of about one, is always done.
             assert not (refused and size == 1 and number == 0.9)
