@@ -17,7 +17,8 @@ $(BIN)/python:
 
 $(VENV)/ready-%: pyproject.toml | $(BIN)/python
 	@echo "==> installing smrmf with its '$*' extra (some minutes the first time)"
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@# Not compiled now: of most packages few modules are ever imported, and these are compiled then.
+	@$(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 demo: $(VENV)/ready-plot ## cluster the embedded digits, show clusters and exemplars, draw demo.png

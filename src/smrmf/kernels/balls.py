@@ -19,6 +19,8 @@ from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf.kernels.simplex import project_simplex
 
 MAX_NEWTON_STEPS = 100
+# Newton's method ends when no level changes by more than this share of it.
+SETTLED = 1e-13
 # Below this share of entries other than zero it pays to collect them (benchmarks/kernels.py, "_Tails").
 COLLECTED_SHARE = 0.1
 
@@ -213,21 +215,20 @@ class _Tails:
 
     def __call__(self, level):
         """Return the sums and the counts, which are at least 1."""
+        # Every block has rows of its own to add to.
+        sums, counts = np.zeros((2, len(self.blocks), len(level)))
 
-        def tails_of_block(place):
-            sums, counts = np.zeros(len(level)), np.zeros(len(level))
+        def add_tails_of_block(place):
             if self.entries is not None:
-                _entry_tails(*self.entries[place], level, sums, counts)
+                _entry_tails(*self.entries[place], level, sums[place], counts[place])
             else:
                 block = self.blocks[place]
-                _column_tails(self.P[block], self.Q[block], self.weight, level, sums, counts)
-            return sums, counts
+                _column_tails(self.P[block], self.Q[block], self.weight, level, sums[place], counts[place])
 
-        parts = self.pool.map(tails_of_block, range(len(self.blocks)))
+        self.pool.map(add_tails_of_block, range(len(self.blocks)))
         # Where no entry reaches the level (a group of zeros, or a largest entry that was rounded to float32
         # when collected), a count of 1 makes the quotient 0 instead of NaN.
-        counts = np.maximum(np.sum([k for _, k in parts], axis=0), 1.0)
-        return np.sum([s for s, _ in parts], axis=0), counts
+        return sums.sum(axis=0), np.maximum(counts.sum(axis=0), 1.0)
 
 
 def _gather_block(P, Q, weight):
@@ -256,7 +257,7 @@ def l1inf_penalty_levels(P, Q, weight, threshold, warm=None, pool: Pool = SERIAL
         # Newton's step for sum_j max(|y_j| - level, 0) = threshold. The left side is convex and falling, so
         # from the first step on levels are at or below the solution and rise; 0 is a valid lower start.
         updated = np.where(live, np.clip((sums - threshold) / counts, 0.0, largest), 0.0)
-        settled = np.allclose(updated, level, rtol=1e-13, atol=0.0)
+        settled = np.allclose(updated, level, rtol=SETTLED, atol=0.0)
         level = updated
         if settled:
             break
@@ -280,18 +281,39 @@ def l1inf_levels(P, Q, weight, radius, warm=None, pool: Pool = SERIAL):
     live = np.ones(n_groups, dtype=bool)
     tails = _Tails(P, Q, weight, pool)
     for _ in range(MAX_NEWTON_STEPS):
-        sums, counts = tails(level)
-        # With the entries above each level fixed, level_i = (sums_i - theta) / counts_i, and the levels of
-        # the live groups sum to the radius: a linear equation in theta.
-        theta = max(0.0, (np.sum((sums / counts)[live]) - radius) / np.sum(1.0 / counts[live]))
-        alive = totals > theta
-        # A group that becomes live again has no level yet and restarts from zero.
-        updated = np.where(alive & live, np.clip((sums - theta) / counts, 0.0, largest), 0.0)
-        settled = np.array_equal(alive, live) and np.allclose(updated, level, rtol=1e-13, atol=0.0)
-        level, live = updated, alive
-        if settled or not live.any():
+        if _newton_step(*tails(level), totals, largest, radius, level, live):
             break
     return _exact_sum(level, totals, radius)
+
+
+@kernel
+def _newton_step(
+    sums,  # IN
+    counts,  # IN
+    totals,  # IN
+    largest,  # IN
+    radius,  # IN
+    level,  # IN, OUT
+    live,  # IN, OUT
+):
+    """Renew theta, the levels, and which groups are live; tell whether that is the end."""
+    # With the entries above each level fixed, level_i = (sums_i - theta) / counts_i, and the levels of the
+    # live groups sum to the radius: a linear equation in theta.
+    excess, slope = -radius, 0.0
+    for i in range(len(level)):
+        if live[i]:
+            excess += sums[i] / counts[i]
+            slope += 1.0 / counts[i]
+    theta = max(0.0, excess / slope)
+    n_live, settled = 0, True
+    for i in range(len(level)):
+        alive = totals[i] > theta
+        # A group that becomes live again has no level yet and restarts from zero.
+        updated = min(max((sums[i] - theta) / counts[i], 0.0), largest[i]) if alive and live[i] else 0.0
+        settled &= alive == live[i] and abs(updated - level[i]) <= SETTLED * level[i]
+        level[i], live[i] = updated, alive
+        n_live += alive
+    return settled or n_live == 0
 
 
 def _exact_sum(level, totals, radius):
