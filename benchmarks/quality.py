@@ -22,12 +22,14 @@ from peers import PEERS
 from quality_cases import Case, every_case
 from quality_tables import Score, print_tables
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
+from sklearn.neighbors import KNeighborsClassifier
 from timing_and_tables import argument_parser, table_line
 
 from smrmf import FastSMRMF
 from smrmf.metrics import bad_neighbor_share, clustering_accuracy
 
 EXEMPLAR_COLUMNS = ["bad neighbours", "of all points", "purer", "clusters", "classes", "predict = labels_"]
+HALVES_COLUMNS = ["fitted half", "predicted half", "by 10 neighbours"]
 
 
 def ours(X: Any, c: int, seed: int) -> np.ndarray:
@@ -110,6 +112,32 @@ def print_exemplars(cases: list[Case]) -> None:
     print(f"purer than average on {sum(verdicts)} of {len(verdicts)} sets")
 
 
+def score_halves(case: Case, seed: int) -> list[float]:
+    """Fit a random half; return the accuracy there, of predict on the other half, and of its neighbours."""
+    X, y = case.make(seed)
+    order = np.random.RandomState(seed).permutation(X.shape[0])
+    old, new = order[::2], order[1::2]
+    model = FastSMRMF(len(np.unique(y)), random_state=seed).fit(X[old])
+    neighbors = KNeighborsClassifier(10).fit(X[old], model.labels_)
+    predicted = (m.predict(X[new]) for m in (model, neighbors))
+    return [clustering_accuracy(y[old], model.labels_), *(clustering_accuracy(y[new], p) for p in predicted)]
+
+
+def print_halves(cases: list[Case], seeds: int) -> None:
+    """Print how well new points are placed, by set and by group."""
+    print(
+        "\nFastSMRMF: accuracy on the half that is fitted, on the other half by predict, and there by plain"
+    )
+    print("votes of the ten nearest fitted points, mean over the seeds")
+    print(table_line("", HALVES_COLUMNS, 28, 18))
+    for group in dict.fromkeys(case.group for case in cases):
+        found = []
+        for case in (case for case in cases if case.group == group):
+            found.append(np.mean([score_halves(case, seed) for seed in range(seeds)], axis=0))
+            print(table_line(case.name, [f"{value:.3f}" for value in found[-1]], 28, 18), flush=True)
+        print(table_line(f"{group}, mean", [f"{value:.3f}" for value in np.mean(found, axis=0)], 28, 18))
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--groups", nargs="+", help="only these groups")
@@ -120,7 +148,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=5, help="seeds to average over")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--records", type=Path, default=Path("quality.jsonl"), help="where scores are kept")
-    parser.add_argument("--no-exemplars", action="store_true", help="leave out the table of exemplars")
+    parser.add_argument("--no-exemplars", action="store_true", help="leave out exemplars and new points")
     options = parser.parse_args()
     cases = [
         case
@@ -132,6 +160,7 @@ def main() -> None:
     print_tables(scores, options.methods)
     if "FastSMRMF" in options.methods and not options.no_exemplars:
         print_exemplars([case for case in cases if case.group == "as they are"])
+        print_halves(cases, options.seeds)
 
 
 if __name__ == "__main__":

@@ -9,13 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.datasets import make_moons
 from sklearn.metrics import adjusted_rand_score
+from sklearn.neighbors import KNeighborsClassifier
 
-from smrmf import FastSMRMF
+from smrmf import RMNMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.graph.dense_points import center_points
-from smrmf.graph.means import settle_by_means, squared_to_means, sums_by_cluster
-from smrmf.graph.neighbors import search
+from smrmf.graph.means import settle_by_means, squared_to_means, sums_by_cluster, votes_of_means
+from smrmf.graph.neighbors import find_neighbors, search
 from smrmf.graph.sparse_points import SparsePoints
+from smrmf.metrics import clustering_accuracy
 
 
 def settle(X, labels, c):
@@ -174,3 +176,83 @@ def test_noise_around_directions_is_seen_through_by_a_fit():
     X = X * (np.random.default_rng(0).random(X.shape) < 0.3)  # a third of the features of every point
     found = FastSMRMF(3, random_state=0).fit(sp.csr_array(X))
     assert adjusted_rand_score(y, found.labels_) > 0.8
+
+
+# New points
+
+
+def votes(X, labels, new):
+    # Not measured_points: tables as small as these would be dense.
+    points = SparsePoints.of(X) if sp.issparse(X) else center_points(X)
+    nearest = find_neighbors(X, 1, new, points=points).squared[:, 0]
+    return votes_of_means(points, labels, points.queries(new), nearest, SERIAL)
+
+
+FORMS = [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)]
+
+
+@pytest.mark.parametrize("make", FORMS)
+def test_new_points_in_noise_have_a_vote_of_the_right_mean(make):
+    X, y = noisy_directions([120, 120, 40])
+    found = votes(make(X[::2]), y[::2], make(X[1::2]))
+    np.testing.assert_array_equal(found.argmax(axis=1), y[1::2])
+    assert found.sum(axis=1).min() > 0.5
+    assert ((found > 0).sum(axis=1) == 1).all()
+
+
+@pytest.mark.parametrize("make", FORMS)
+def test_training_points_and_those_next_to_them_do_not_ask_the_means(make):
+    X, y = noisy_directions([30, 30])
+    X, wrong = X / 1000, with_errors(y, 0.4)
+    np.testing.assert_array_equal(votes(make(X), wrong, make(X)), 0)
+    np.testing.assert_array_equal(votes(make(X), wrong, make(X * 1.001)), 0)
+
+
+def test_on_a_curve_means_have_no_vote():
+    X, y = make_moons(400, noise=0.05, random_state=0)
+    new, _ = make_moons(400, noise=0.05, random_state=1)
+    assert np.mean(votes(X, y, new).sum(axis=1) > 0) < 0.02
+
+
+@given(st.integers(0, 2**31 - 1), st.integers(2, 4), st.booleans())
+def test_votes_are_those_of_the_definition(seed, c, sparse):
+    rng = np.random.default_rng(seed)
+    X, new = (rng.normal(size=(n, 12)) * (rng.random((n, 12)) < 0.6) for n in (20, 9))
+    labels = np.r_[np.arange(c), rng.integers(c, size=20 - c)]
+    form = sp.csr_array if sparse else np.asarray
+    found = votes(form(X), labels, form(new))
+    for x, row in zip(new, found, strict=True):
+        groups = [X[labels == label] for label in range(c)]
+        # By how much the sum of squares of each group grows with the point; a single point is no group.
+        growth = [scatter(np.vstack([group, x])) - scatter(group) for group in groups]
+        growth = [grown if len(group) > 1 else np.inf for grown, group in zip(growth, groups, strict=True)]
+        nearest = ((X - x) ** 2).sum(axis=1).min()
+        expected = np.zeros(c)
+        if nearest > 0:
+            expected[np.argmin(growth)] = np.clip(2 - 2 * np.min(growth) / nearest, 0, 1)
+        np.testing.assert_allclose(row, expected, atol=1e-9)
+
+
+def scatter(group):
+    return ((group - group.mean(axis=0)) ** 2).sum()
+
+
+def test_no_vote_where_rounding_could_choose():
+    far, y = noisy_directions([80, 80])
+    X = np.vstack([np.random.default_rng(1).normal(size=(120, 800)), far[::2] + 110])
+    labels, new = np.r_[np.full(120, 2), y[::2]], far[1::2] + 110
+    np.testing.assert_array_equal(votes(X, labels, new).argmax(axis=1), y[1::2])
+    np.testing.assert_array_equal(votes(X.astype(np.float32), labels, new.astype(np.float32)), 0)
+
+
+@pytest.mark.parametrize("method", [FastSMRMF, RMNMF])
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array], ids=["dense", "sparse"])
+def test_new_points_in_noise_find_their_cluster_where_neighbours_alone_would_not(method, form):
+    X, y = noisy_directions([200, 120, 80], n_features=400, spread=0.2, seed=3)
+    old, new = form(X[::2]), form(X[1::2])
+    model = method(3, random_state=0).fit(old)
+    np.testing.assert_array_equal(model.predict(old), model.labels_)
+    neighbours = KNeighborsClassifier(10).fit(old, model.labels_)
+    right, of_neighbours = (clustering_accuracy(y[1::2], m.predict(new)) for m in (model, neighbours))
+    assert right > of_neighbours + 0.1
+    assert right > 0.9

@@ -4,7 +4,8 @@ Each point is represented by its nearest training points, and takes embedding an
 is the column problem (5.18) on squared distances, each point with k neighbours, with its weights divided by
 the squared distance. The division makes it interpolate: a training point is represented by itself and its
 duplicates alone, so ``predict`` of training points is the labels and ``transform`` of distinct ones the
-embedding, and the answer changes continuously as a point moves away.
+embedding, and the answer changes continuously as a point moves away. Labels also ask the means of the
+clusters, as far as the nearest training points are too far away to know more (:mod:`smrmf.graph.means`).
 """
 
 from __future__ import annotations
@@ -24,7 +25,8 @@ from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import safe_limit
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.means import votes_of_means
+from smrmf.graph.neighbors import MeasuredPoints, find_neighbors, measured_points
 from smrmf.kernels.scaling import directions
 
 # What rows are compared by: as they are, or by their directions alone.
@@ -78,10 +80,15 @@ class Factorization(
         embedding : array of shape (n_samples, n_components)
             Weighted means of rows of ``embedding_``.
         """
-        return self._weights_of(X) @ self.embedding_
+        new = self._comparable(X)
+        with thread_pool(self.n_jobs) as pool:
+            near = self._ask(measured_points(self._fit_data), new, pool)
+        return self._weights(near) @ self.embedding_
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign points to clusters by the vote of their nearest training points.
+
+        Where even the nearest is farther away than the mean of a cluster, as among texts, the mean votes too.
 
         Parameters
         ----------
@@ -93,11 +100,7 @@ class Factorization(
         labels : array of shape (n_samples,)
             Indices of clusters; for training points, ``labels_``.
         """
-        weights = self._weights_of(X)
-        # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of
-        # about 1/sqrt(s), and a mixture would favour small clusters.
-        votes = np.eye(self.labels_.max() + 1, dtype=weights.dtype)[self.labels_]
-        return (weights @ votes).argmax(axis=1)
+        return self._votes_on(X).argmax(axis=1)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rebuild points from embeddings, ``G F``.
@@ -127,7 +130,20 @@ class Factorization(
         )
         return G @ self.components_
 
-    def _weights_of(self, X: Any) -> sp.csr_array:
+    def _votes_on(self, X: Any) -> np.ndarray:
+        """Return the votes of the training points near every point, and of the clusters' means."""
+        new = self._comparable(X)
+        with thread_pool(self.n_jobs) as pool:
+            points = measured_points(self._fit_data)
+            near = self._ask(points, new, pool)
+            means = votes_of_means(points, self.labels_, points.queries(new), near.squared[:, 0], pool)
+        # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of
+        # about 1/sqrt(s), and a mixture would favour small clusters.
+        members = np.eye(means.shape[1], dtype=near.squared.dtype)[self.labels_]
+        return self._weights(near) @ members + means
+
+    def _comparable(self, X: Any) -> Any:
+        """Return new points, checked, in the form and the unit of the training data."""
         check_is_fitted(self)
         # A copy: the clip below must not write to the caller's array.
         checked = finite_array(self, X, copy=True)
@@ -142,8 +158,19 @@ class Factorization(
         np.clip(values, -furthest, furthest, out=values)
         if not sp.issparse(self._fit_data):
             data = as_dense(type(self).__name__, data, 1)
-        with thread_pool(self.n_jobs) as pool:
-            return neighbor_weights(self._fit_data, data, self._fit_neighbors, pool)
+        return data
+
+    def _ask(self, points: MeasuredPoints, new: Any, pool: Pool) -> Neighbors:
+        """Find the training points that new points ask."""
+        # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
+        count = min(self._fit_neighbors + 1, points.n_samples)
+        return find_neighbors(self._fit_data, count, new, points=points, pool=pool)
+
+    def _weights(self, near: Neighbors) -> sp.csr_array:
+        """Return the weight of every training point for every new one; rows sum to one."""
+        n = len(self.labels_)
+        z = simplex_graph(near, min(self._fit_neighbors, n), n).data.reshape(near.squared.shape)
+        return neighbor_graph(near.indices, inverse_distance_weights(near, z), n)
 
     @property
     def _n_features_out(self) -> int:
@@ -154,17 +181,6 @@ class Factorization(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-
-def neighbor_weights(X_train: Any, X_new: Any, n_neighbors: int, pool: Pool) -> sp.csr_array:
-    """Return the weight of every training point for every new one; rows sum to one."""
-    n = X_train.shape[0]
-    k = min(n_neighbors, n)
-    # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
-    near = find_neighbors(X_train, min(k + 1, n), X_new, pool=pool)
-    z = simplex_graph(near, k, n).data.reshape(near.squared.shape)
-    weights = inverse_distance_weights(near, z)
-    return neighbor_graph(near.indices, weights, n)
 
 
 def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:

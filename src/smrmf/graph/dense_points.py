@@ -44,6 +44,11 @@ class DensePoints:
         """Return other points in the form of these."""
         return X.toarray() if sp.issparse(X) else X
 
+    def measure(self, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return queries as points are measured, and their squared lengths."""
+        rows = queries - self.center
+        return rows, squared_norms(rows)
+
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
         # ||x||^2 + ||y||^2 - 2 x'y cancels for near points: entries below sqrt(eps) of the two norms are
@@ -57,7 +62,7 @@ class DensePoints:
         self, queries: np.ndarray, own: np.ndarray, size: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return the product forms and indices of the nearest points, and the norms of the queries."""
-        rows = queries - self.center
+        rows, norms = self.measure(queries)
         best = np.full((len(rows), size), np.inf, self.X.dtype)
         index = np.zeros((len(rows), size), np.intp)
         for start in range(0, self.n_samples, TILE_COLUMNS):
@@ -65,7 +70,7 @@ class DensePoints:
             # |y|^2 - 2 x'y of a tile is merged at once, while its products are in cache.
             products = rows @ self.centered[tile].T
             _keep_smallest_rows(products, self.norms[tile], start, own, best, index)
-        return best, index, squared_norms(rows)
+        return best, index, norms
 
     def pair_distances(self, queries: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return squared distances of every query to its listed points, as sums of squared differences."""

@@ -37,10 +37,8 @@ def settle_by_means(
     sizes = np.bincount(labels, minlength=n_clusters)
     squared, doubt = squared_to_means(points, labels, sizes, pool)
     rows = np.arange(len(labels))
-    # A point that joins s others adds s / (s + 1) times its squared distance to their mean. One that leaves
-    # takes away s / (s - 1) times its distance to the mean that it is part of.
-    cost = squared * (sizes / (sizes + 1))
-    cost[:, sizes < 2] = np.inf  # no mean, but a point or nothing
+    cost = cost_of_joining(squared, sizes)
+    # One that leaves takes away s / (s - 1) times its squared distance to the mean that it is part of.
     cost[rows, labels] = squared[rows, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
     best = cost.argmin(axis=1)
     nearer = (squared[rows, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
@@ -49,23 +47,54 @@ def settle_by_means(
     return settled if kept else labels
 
 
+def votes_of_means(
+    points: MeasuredPoints, labels: np.ndarray, queries: Any, nearest: np.ndarray, pool: Pool
+) -> np.ndarray:
+    """Return how many votes every cluster's mean has on new points, whose neighbours have one in all.
+
+    ``nearest`` has the squared distance of every query to its nearest point. Only the best mean has votes.
+    Where points are the mean of their cluster and noise, they are twice as far from each other, in squares,
+    as from the mean: there it has one vote, as much as the neighbours. The nearer the nearest point is, the
+    more neighbours know, and the less say the mean has: none where the nearest point is nearer than it.
+    """
+    sizes = np.bincount(labels)
+    squared, doubt = squared_to_means(points, labels, sizes, pool, queries)
+    cost = cost_of_joining(squared, sizes)
+    best, rows = cost.argmin(axis=1), np.arange(len(cost))
+    # Copies of points, whose nearest is at no distance, are never sure.
+    sure = doubt < FAR_BELOW * nearest
+    votes = np.zeros_like(cost)
+    share = 2 - 2 * cost[rows, best] / np.where(sure, nearest, 1)
+    votes[rows, best] = np.where(sure, np.clip(share, 0, 1), 0)
+    return votes
+
+
+def cost_of_joining(squared: np.ndarray, sizes: np.ndarray) -> np.ndarray:
+    """Return by how much the sum of squared distances to the means grows when a point joins a cluster.
+
+    A point that joins s others adds s / (s + 1) times its squared distance to their mean. A cluster of one
+    point has no mean, but a point, and cannot be joined.
+    """
+    return np.where(sizes < 2, np.inf, squared * (sizes / (sizes + 1)))
+
+
 def squared_to_means(
-    points: MeasuredPoints, labels: np.ndarray, sizes: np.ndarray, pool: Pool
+    points: MeasuredPoints, labels: np.ndarray, sizes: np.ndarray, pool: Pool, queries: Any = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return squared distances of all points to the means of all clusters, and their rounding by point.
+    """Return squared distances to the means of all clusters, and their rounding, of all points or of queries.
 
     The mean of an empty cluster is the origin.
     """
-    X = points.measured
-    means = sums_by_cluster(X, labels, len(sizes)) / np.maximum(sizes, 1)[:, None]
+    means = sums_by_cluster(points.measured, labels, len(sizes)) / np.maximum(sizes, 1)[:, None]
     lengths = np.einsum("ij,ij->i", means, means)
+    X, norms = (points.measured, points.norms) if queries is None else points.measure(queries)
     # Dense points of single precision are not copied for this; entries of sparse ones are.
     squared = X @ means.T if sp.issparse(X) else pool.matmul(X, means.T.astype(X.dtype))
     squared = squared.astype(np.float64, copy=False)
     squared *= -2
-    squared += points.norms[:, None]
+    squared += norms[:, None]
     squared += lengths
-    doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (points.norms.astype(np.float64) + lengths.max())
+    doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (norms.astype(np.float64) + lengths.max())
     return np.maximum(squared, 0, out=squared), doubt
 
 

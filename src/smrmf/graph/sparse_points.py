@@ -48,10 +48,7 @@ class SparsePoints:
     def of(cls, X: Any) -> Self:
         """Put the entries in order, and list them by feature."""
         X = in_order(X)
-        wide = X.data.astype(np.float64, copy=False)
-        rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-        norms = np.bincount(rows, wide * wide, minlength=X.shape[0])
-        return cls(X, X.T.tocsr(), norms)
+        return cls(X, X.T.tocsr(), _row_norms(X))
 
     @property
     def n_samples(self) -> int:
@@ -66,6 +63,10 @@ class SparsePoints:
     def queries(self, X: Any) -> sp.csr_array:
         """Return other points in the form of these."""
         return in_order(X)
+
+    def measure(self, queries: sp.csr_array) -> tuple[sp.csr_array, np.ndarray]:
+        """Return queries as points are measured, and their squared lengths."""
+        return queries, _row_norms(queries)
 
     def squared_block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Return squared distances of some points to all points; exactly zero to themselves."""
@@ -116,6 +117,13 @@ def in_order(X: Any) -> sp.csr_array:
         places = ordered.indices.astype(np.int32), ordered.indptr.astype(np.int32)
         ordered = sp.csr_array((ordered.data, *places), shape=ordered.shape)
     return ordered
+
+
+def _row_norms(X: sp.csr_array) -> np.ndarray:
+    """Return the squared lengths of sparse rows, in double precision."""
+    wide = X.data.astype(np.float64, copy=False)
+    rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+    return np.bincount(rows, wide * wide, minlength=X.shape[0])
 
 
 @kernel
