@@ -125,10 +125,8 @@ def score_halves(case: Case, seed: int) -> list[float]:
 
 def print_halves(cases: list[Case], seeds: int) -> None:
     """Print how well new points are placed, by set and by group."""
-    print(
-        "\nFastSMRMF: accuracy on the half that is fitted, on the other half by predict, and there by plain"
-    )
-    print("votes of the ten nearest fitted points, mean over the seeds")
+    print("\nFastSMRMF: accuracy on a half that is fitted, on the other by predict, and there by votes of")
+    print("the ten nearest points of the first, mean over the seeds")
     print(table_line("", HALVES_COLUMNS, 28, 18))
     for group in dict.fromkeys(case.group for case in cases):
         found = []

@@ -36,8 +36,18 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
     },
     "graph": {
-        *("candidates", "consensus", "dense_points", "duplicates", "exemplars", "grains", "graphs", "groups"),
-        *("labels", "means", "merging", "neighbors", "partitions", "sparse_points", "spectrum"),
+        *("candidates", "consensus", "dense_points", "directions", "duplicates", "exemplars", "grains"),
+        *(
+            "graphs",
+            "groups",
+            "labels",
+            "means",
+            "merging",
+            "neighbors",
+            "partitions",
+            "sparse_points",
+            "spectrum",
+        ),
     },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),

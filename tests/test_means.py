@@ -14,7 +14,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from smrmf import RMNMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.graph.dense_points import center_points
-from smrmf.graph.means import settle_by_means, squared_to_means, sums_by_cluster, votes_of_means
+from smrmf.graph.means import ClusterMeans, settle_by_means, sums_by_cluster, votes_of_means
 from smrmf.graph.neighbors import find_neighbors, search
 from smrmf.graph.sparse_points import SparsePoints
 from smrmf.metrics import clustering_accuracy
@@ -57,7 +57,8 @@ def test_points_with_near_neighbours_do_not_listen_to_means(share):
 def test_a_small_cluster_keeps_its_points_though_its_mean_is_the_noisier():
     X, y = noisy_directions([300, 8], n_features=4000, spread=0.15)
     labels = np.where(np.arange(len(y)) == len(y) - 1, 0, y)  # one of the small ones is in the large cluster
-    squared, _ = squared_to_means(center_points(X), labels, np.bincount(labels), SERIAL)
+    points = center_points(X)
+    squared, _ = ClusterMeans.of(points, labels, 2).squared_distances(points.measured, points.norms, SERIAL)
     assert squared[-1].argmin() == 0
     settled = settle(X, labels, 2)
     assert settled[-1] == 1
@@ -71,7 +72,8 @@ def test_distances_to_means_are_those_of_the_definition(c, seed, sparse, dtype):
     labels = rng.integers(c, size=30)
     sizes = np.bincount(labels, minlength=c)
     points = SparsePoints.of(sp.csr_array(X)) if sparse else center_points(X)
-    found, doubt = squared_to_means(points, labels, sizes, SERIAL)
+    means = ClusterMeans.of(points, labels, c)
+    found, doubt = means.squared_distances(points.measured, points.norms, SERIAL)
     assert (doubt < 1e-3).all()
     for label in np.flatnonzero(sizes):
         expected = ((X - X[labels == label].mean(axis=0, dtype=np.float64)) ** 2).sum(axis=1)

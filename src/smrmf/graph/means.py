@@ -9,13 +9,15 @@ listen to.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
 from smrmf._parallel import Pool
+from smrmf.graph.directions import ClusterDirections, are_directions
 from smrmf.graph.groups import membership
 from smrmf.graph.neighbors import MeasuredPoints
 
@@ -27,21 +29,27 @@ ROUNDING_UNITS, FAR_BELOW = 64, 1e-3
 def settle_by_means(
     points: MeasuredPoints, labels: np.ndarray, n_clusters: int, nearest: np.ndarray, pool: Pool
 ) -> np.ndarray:
-    """Move points to the cluster of the best mean, if that is nearer than any other point.
+    """Move points to the cluster of the best mean, if a mean is nearer than any other point.
 
-    The best is that by which the sum of squared distances to the means falls most (Hartigan 1975).
-    ``nearest`` has the squared distance of every point to its nearest other one. Done once, not until nothing
-    moves: from the second time on large clusters grow at the expense of the others. Labels stay as they are
-    if a cluster would lose all its points.
+    The best is that by which the sum of squared distances to the means falls most (Hartigan 1975), or among
+    directions that of the smallest angle. ``nearest`` has the squared distance of every point to its nearest
+    other one. Done once, not until nothing moves: from the second time on large clusters grow at the expense
+    of the others. Labels stay as they are if a cluster would lose all its points.
     """
-    sizes = np.bincount(labels, minlength=n_clusters)
-    squared, doubt = squared_to_means(points, labels, sizes, pool)
-    rows = np.arange(len(labels))
+    means = ClusterMeans.of(points, labels, n_clusters)
+    sizes, rows = means.sizes, np.arange(len(labels))
+    squared, doubt = means.squared_distances(points.measured, points.norms, pool)
     cost = cost_of_joining(squared, sizes)
     # One that leaves takes away s / (s - 1) times its squared distance to the mean that it is part of.
     cost[rows, labels] = squared[rows, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
     best = cost.argmin(axis=1)
     nearer = (squared[rows, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
+    if directions := means.directions():
+        lengths = points.lengths
+        products = directions.without_own(directions.products(squared, lengths), labels, lengths)
+        best = directions.most_alike(products, labels)
+        # What belongs to no direction is not compared with any.
+        nearer &= directions.pairs[labels] > 0
     settled = np.where(nearer, best, labels)
     kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(sizes)
     return settled if kept else labels
@@ -57,15 +65,18 @@ def votes_of_means(
     as from the mean: there it has one vote, as much as the neighbours. The nearer the nearest point is, the
     more neighbours know, and the less say the mean has: none where the nearest point is nearer than it.
     """
-    sizes = np.bincount(labels)
-    squared, doubt = squared_to_means(points, labels, sizes, pool, queries)
-    cost = cost_of_joining(squared, sizes)
-    best, rows = cost.argmin(axis=1), np.arange(len(cost))
+    means = ClusterMeans.of(points, labels, int(labels.max()) + 1)
+    rows, norms = points.measure(queries)
+    squared, doubt = means.squared_distances(rows, norms, pool)
+    cost = cost_of_joining(squared, means.sizes)
+    best, places = cost.argmin(axis=1), np.arange(len(cost))
     # Copies of points, whose nearest is at no distance, are never sure.
     sure = doubt < FAR_BELOW * nearest
+    share = 2 - 2 * cost[places, best] / np.where(sure, nearest, 1)
+    if directions := means.directions():
+        best = directions.most_alike(directions.products(squared, points.lengths_of(queries)), best)
     votes = np.zeros_like(cost)
-    share = 2 - 2 * cost[rows, best] / np.where(sure, nearest, 1)
-    votes[rows, best] = np.where(sure, np.clip(share, 0, 1), 0)
+    votes[places, best] = np.where(sure, np.clip(share, 0, 1), 0)
     return votes
 
 
@@ -78,24 +89,40 @@ def cost_of_joining(squared: np.ndarray, sizes: np.ndarray) -> np.ndarray:
     return np.where(sizes < 2, np.inf, squared * (sizes / (sizes + 1)))
 
 
-def squared_to_means(
-    points: MeasuredPoints, labels: np.ndarray, sizes: np.ndarray, pool: Pool, queries: Any = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return squared distances to the means of all clusters, and their rounding, of all points or of queries.
+@dataclass(frozen=True)
+class ClusterMeans:
+    """The means of clusters of points, as these are measured; that of an empty one is the origin."""
 
-    The mean of an empty cluster is the origin.
-    """
-    means = sums_by_cluster(points.measured, labels, len(sizes)) / np.maximum(sizes, 1)[:, None]
-    lengths = np.einsum("ij,ij->i", means, means)
-    X, norms = (points.measured, points.norms) if queries is None else points.measure(queries)
-    # Dense points of single precision are not copied for this; entries of sparse ones are.
-    squared = X @ means.T if sp.issparse(X) else pool.matmul(X, means.T.astype(X.dtype))
-    squared = squared.astype(np.float64, copy=False)
-    squared *= -2
-    squared += norms[:, None]
-    squared += lengths
-    doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (norms.astype(np.float64) + lengths.max())
-    return np.maximum(squared, 0, out=squared), doubt
+    points: MeasuredPoints
+    labels: np.ndarray
+    sizes: np.ndarray
+    means: np.ndarray
+
+    @classmethod
+    def of(cls, points: MeasuredPoints, labels: np.ndarray, n_clusters: int) -> Self:
+        """Return the means of the points with each label."""
+        sizes = np.bincount(labels, minlength=n_clusters)
+        sums = sums_by_cluster(points.measured, labels, n_clusters)
+        return cls(points, labels, sizes, sums / np.maximum(sizes, 1)[:, None])
+
+    def squared_distances(self, X: Any, norms: np.ndarray, pool: Pool) -> tuple[np.ndarray, np.ndarray]:
+        """Return squared distances of measured rows to all means, and their rounding by row."""
+        lengths = np.einsum("ij,ij->i", self.means, self.means)
+        # Dense points of single precision are not copied for this; entries of sparse ones are.
+        squared = X @ self.means.T if sp.issparse(X) else pool.matmul(X, self.means.T.astype(X.dtype))
+        squared = squared.astype(np.float64, copy=False)
+        squared *= -2
+        squared += norms[:, None]
+        squared += lengths
+        doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (norms.astype(np.float64) + lengths.max())
+        return np.maximum(squared, 0, out=squared), doubt
+
+    def directions(self) -> ClusterDirections | None:
+        """Return the directions of the clusters, if points are directions."""
+        lengths, about_origin = self.points.lengths, self.means + self.points.center
+        if not are_directions(lengths, self.sizes @ about_origin / len(lengths)):
+            return None
+        return ClusterDirections.of(about_origin, self.labels, self.sizes, lengths)
 
 
 def sums_by_cluster(X: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:

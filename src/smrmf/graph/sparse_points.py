@@ -50,6 +50,9 @@ class SparsePoints:
         X = in_order(X)
         return cls(X, X.T.tocsr(), _row_norms(X))
 
+    # The point that lengths refer to.
+    center = 0.0
+
     @property
     def n_samples(self) -> int:
         """Return the number of points."""
@@ -59,6 +62,15 @@ class SparsePoints:
     def measured(self) -> sp.csr_array:
         """Return the points whose squared lengths are ``norms``."""
         return self.X
+
+    @property
+    def lengths(self) -> np.ndarray:
+        """Return the squared lengths of the points as given."""
+        return self.norms
+
+    def lengths_of(self, queries: sp.csr_array) -> np.ndarray:
+        """Return the squared lengths of other points as given."""
+        return _row_norms(queries)
 
     def queries(self, X: Any) -> sp.csr_array:
         """Return other points in the form of these."""
