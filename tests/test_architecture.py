@@ -37,17 +37,8 @@ MODULES = {
     },
     "graph": {
         *("candidates", "consensus", "dense_points", "directions", "duplicates", "exemplars", "grains"),
-        *(
-            "graphs",
-            "groups",
-            "labels",
-            "means",
-            "merging",
-            "neighbors",
-            "partitions",
-            "sparse_points",
-            "spectrum",
-        ),
+        *("graphs", "groups", "labels", "means", "merging", "neighbors", "partitions"),
+        *("sparse_points", "spectrum"),
     },
     "factorization": {
         *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),
