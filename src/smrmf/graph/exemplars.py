@@ -177,13 +177,30 @@ def keep_largest(
     Entries closer than ``resolution`` are equal: a ball clips whole rows to one level, and rounding
     must not choose among them. Among equals the less unlike one wins, then the earlier one.
     """
-    # Entries of Z are at most one, so the resolution is an absolute one. Two stable sorts, the less important
-    # key first, order by both.
+    # Entries of Z are at most one, so the resolution is an absolute one.
+    best = np.empty(limit, np.intp)
     for row in range(indptr.shape[0] - 1):
-        start = indptr[row]
-        stop = indptr[row + 1]
-        likely = np.argsort(unlikeness[start:stop], kind="mergesort")
-        rank = np.argsort(-np.rint(data[start:stop] / resolution)[likely], kind="mergesort")
-        for q in range(min(limit, stop - start)):
-            p = start + likely[rank[q]]
-            keep[p] = data[p] > 0
+        count = 0
+        for p in range(indptr[row], indptr[row + 1]):
+            if count == limit and (count == 0 or not _precedes(p, best[-1], data, unlikeness, resolution)):
+                continue  # as for most entries
+            first, last = 0, count
+            while first < last:
+                middle = (first + last) // 2
+                if _precedes(p, best[middle], data, unlikeness, resolution):
+                    last = middle
+                else:
+                    first = middle + 1
+            count = min(count + 1, limit)
+            for q in range(count - 1, first, -1):
+                best[q] = best[q - 1]
+            best[first] = p
+        for q in range(count):
+            keep[best[q]] = data[best[q]] > 0
+
+
+@kernel
+def _precedes(p: int, q: int, data: np.ndarray, unlikeness: np.ndarray, resolution: float) -> bool:
+    """Tell whether an entry is larger than an earlier one, or as large and less unlike."""
+    a, b = np.rint(data[p] / resolution), np.rint(data[q] / resolution)
+    return a > b or (a == b and unlikeness[p] < unlikeness[q])
