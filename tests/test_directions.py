@@ -27,12 +27,15 @@ def lengths_and_middle(X):
     return (X.astype(float) ** 2).sum(axis=1), X.mean(axis=0, dtype=float)
 
 
-def likeness(x, others):
-    """The mean product with some points over the root of theirs with each other, by the definition."""
-    products = others @ others.T
-    s = len(others)
-    among = (products.sum() - np.trace(products)) / (s * (s - 1))
-    return (others @ x).mean() / np.sqrt(among)
+def pairs(group):
+    """The mean product of two different points."""
+    products = group @ group.T
+    return (products.sum() - np.trace(products)) / (len(group) * (len(group) - 1))
+
+
+def likeness(x, others, group):
+    """The mean product with points over the root of that of pairs, if these are more than noise."""
+    return (others @ x).mean() / np.sqrt(pairs(group)) if pairs(group) > 1 / len(group) else -np.inf
 
 
 def texts(rng, topics, n_each, n_words):
@@ -49,8 +52,15 @@ def test_what_directions_are():
     assert are_directions(*lengths_and_middle(7 * X))
     assert are_directions(*lengths_and_middle(abs(X)))
     assert are_directions(*lengths_and_middle(np.vstack([X, np.zeros((9, 30))])))
+    assert are_directions(*lengths_and_middle(X * rng.uniform(0.9999, 1.0001, size=(200, 1))))
     assert not are_directions(*lengths_and_middle(X + 1e4))
-    assert not are_directions(*lengths_and_middle(X * rng.uniform(0.9, 1.1, size=(200, 1))))
+    for dtype, offset in ((np.float64, 1e8), (np.float64, 1e9), (np.float32, 1e6), (np.float32, 1.3e7)):
+        assert not are_directions(
+            *lengths_and_middle((np.eye(30)[np.arange(200) % 30] + offset).astype(dtype))
+        )
+        beside = np.column_stack([X, np.full(200, offset)]).astype(dtype)
+        assert not are_directions(*lengths_and_middle(beside))
+    assert not are_directions(*lengths_and_middle(X * rng.uniform(0.99, 1.01, size=(200, 1))))
     assert not are_directions(*lengths_and_middle(rng.normal(size=(200, 3000))))
     assert not are_directions(*lengths_and_middle(np.zeros((5, 3))))
 
@@ -63,22 +73,15 @@ def test_points_join_the_cluster_that_they_are_most_like(seed, c, sparse):
     points = measured(X, sparse)
     settled = settle_by_means(points, labels, c, np.full(24, FAR), SERIAL)
     expected = labels.copy()
+    groups = [X[labels == label] for label in range(c)]
     for i in range(24):
-        groups = [X[(labels == label) & (np.arange(24) != i)] for label in range(c)]
-        # The denominator of its own cluster is that with the point.
-        found = [likeness(X[i], group) for group in groups]
-        own = labels[i]
-        found[own] *= np.sqrt(pairs(groups[own]) / pairs(X[labels == own]))
-        expected[i] = np.argmax(found)
+        others = [X[(labels == label) & (np.arange(24) != i)] for label in range(c)]
+        found = [likeness(X[i], *both) for both in zip(others, groups, strict=True)]
+        if np.isfinite(found[labels[i]]):
+            expected[i] = np.argmax(found)
     if len(np.unique(expected)) < c:  # no cluster may vanish
         expected = labels
     np.testing.assert_array_equal(settled, expected)
-
-
-def pairs(group):
-    """The mean product of two different points."""
-    products = group @ group.T
-    return (products.sum() - np.trace(products)) / (len(group) * (len(group) - 1))
 
 
 @given(st.integers(0, 2**31 - 1), st.booleans())
@@ -91,8 +94,10 @@ def test_new_points_have_the_vote_of_the_cluster_that_they_are_most_like(seed, s
     nearest = find_neighbors(points.X, 1, queries, points=points).squared[:, 0]
     found = votes_of_means(points, labels, queries, nearest, SERIAL)
     heard = found.sum(axis=1) > 0
-    best = [np.argmax([likeness(x, X[labels == label]) for label in range(3)]) for x in new]
-    np.testing.assert_array_equal(found.argmax(axis=1)[heard], np.array(best)[heard])
+    groups = [X[labels == label] for label in range(3)]
+    alike = np.array([[likeness(x, group, group) for group in groups] for x in new])
+    heard &= np.isfinite(alike).any(axis=1)
+    np.testing.assert_array_equal(found.argmax(axis=1)[heard], alike.argmax(axis=1)[heard])
 
 
 @pytest.mark.parametrize("sparse", [False, True])
@@ -133,11 +138,35 @@ def test_a_cluster_without_a_direction_is_neither_joined_nor_left(kind, sparse):
     np.testing.assert_array_equal(settled, labels)
 
 
+@pytest.mark.parametrize("s", [2, 3, 5])
+def test_a_few_texts_about_anything_attract_no_others(s):
+    rng = np.random.default_rng(0)
+    common = np.full(400, 1 / 400)
+    X, y = texts(rng, [0.6 * common + 0.4 * topic for topic in np.eye(4).repeat(100, axis=1) / 100], 50, 20)
+    few, _ = texts(rng, [common], s, 20)
+    labels = np.r_[y, np.full(s, 4)]
+    points = measured(np.vstack([X, few]), sparse=True)
+    settled = settle_by_means(points, labels, 5, np.full(len(labels), FAR), SERIAL)
+    np.testing.assert_array_equal(np.flatnonzero(settled == 4), np.flatnonzero(labels == 4))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("sparse", [False, True])
-def test_rows_without_words_stay_where_they_are(sparse):
+def test_rows_without_words_stay_where_they_are(sparse, dtype):
     rng = np.random.default_rng(2)
-    X, y = texts(rng, np.eye(3).repeat(20, axis=1) / 20, 20, 30)
-    X = np.vstack([X, np.zeros((5, 60))])
-    labels = np.r_[y, [0, 1, 2, 2, 1]]
-    settled = settle_by_means(measured(X, sparse), labels, 3, np.full(65, FAR), SERIAL)
-    np.testing.assert_array_equal(settled, labels)
+    # Without zeros, so that the middle of the points is not the origin.
+    X = np.vstack([normalize(rng.random((60, 30)) + 0.1), np.zeros((30, 30))]).astype(dtype)
+    labels = np.arange(90) % 3
+    settled = settle_by_means(measured(X, sparse), labels, 3, np.full(90, FAR), SERIAL)
+    np.testing.assert_array_equal(settled[60:], labels[60:])
+    assert (settled[:60] != labels[:60]).any()
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rows_at_right_angles_to_all_others_stay_where_they_are(dtype):
+    rng = np.random.default_rng(3)
+    X = np.zeros((90, 60))
+    X[:60, :30], X[60:, 30:] = normalize(rng.random((60, 30)) + 0.1), np.eye(30)
+    labels = np.arange(90) % 3
+    settled = settle_by_means(measured(X.astype(dtype), False), labels, 3, np.full(90, FAR), SERIAL)
+    np.testing.assert_array_equal(settled[60:], labels[60:])

@@ -229,10 +229,16 @@ def test_votes_are_those_of_the_definition(seed, c, sparse):
         growth = [scatter(np.vstack([group, x])) - scatter(group) for group in groups]
         growth = [grown if len(group) > 1 else np.inf for grown, group in zip(growth, groups, strict=True)]
         nearest = ((X - x) ** 2).sum(axis=1).min()
-        expected = np.zeros(c)
-        if nearest > 0:
-            expected[np.argmin(growth)] = np.clip(2 - 2 * np.min(growth) / nearest, 0, 1)
+        expected, best = np.zeros(c), np.argmin(growth)
+        if nearest > 0 and len(groups[best]) > 1:
+            distance = ((x - groups[best].mean(axis=0)) ** 2).sum()
+            expected[best] = np.clip(2 - 2 * distance / nearest, 0, 1)
         np.testing.assert_allclose(row, expected, atol=1e-9)
+
+
+def test_clusters_of_one_point_each_have_no_vote():
+    X = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    np.testing.assert_array_equal(votes(X, np.arange(3), np.array([[0.4, 0.4], [0.01, 0.0], [9.0, 9.0]])), 0)
 
 
 def scatter(group):

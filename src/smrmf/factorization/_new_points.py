@@ -135,8 +135,9 @@ class Factorization(
         new = self._comparable(X)
         with thread_pool(self.n_jobs) as pool:
             points = measured_points(self._fit_data)
-            near = self._ask(points, new, pool)
-            means = votes_of_means(points, self.labels_, points.queries(new), near.squared[:, 0], pool)
+            queries = points.queries(new)
+            near = self._ask(points, queries, pool)
+            means = votes_of_means(points, self.labels_, queries, near.squared[:, 0], pool)
         # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of
         # about 1/sqrt(s), and a mixture would favour small clusters.
         members = np.eye(means.shape[1], dtype=near.squared.dtype)[self.labels_]

@@ -40,14 +40,9 @@ class DensePoints:
         """Return the points whose squared lengths are ``norms``."""
         return self.centered
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Return the squared lengths of the points as given."""
-        return self.lengths_of(self.X)
-
     def lengths_of(self, queries: np.ndarray) -> np.ndarray:
-        """Return the squared lengths of other points as given."""
-        return squared_norms(queries).astype(np.float64)
+        """Return the squared lengths of points as given, not about the middle, in double precision."""
+        return np.einsum("ij,ij->i", queries, queries, dtype=np.float64)
 
     def queries(self, X: Any) -> np.ndarray:
         """Return other points in the form of these."""

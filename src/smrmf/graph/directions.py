@@ -11,28 +11,38 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-# Squared lengths are equal if they differ by less than this share of the squared distances, also in single
-# precision.
+# Squared lengths are equal if they differ by less than this share of the squared distances from the middle.
 EQUAL_LENGTHS = 1e-3
-# Points with a mean product below this share of their squared length have no direction in common.
-NO_DIRECTION = 1e-4
+# In a cone so narrow that such distances are less than this share of the squared lengths, angles say what
+# distances say, and are lost in rounding first.
+WIDE = 1e-3
+# Points whose cosine with a cluster is not above this have nothing in common with it but rounding.
+NOTHING_COMMON = 1e-3
 
 
 def are_directions(lengths: np.ndarray, middle: np.ndarray) -> bool:
-    """Tell whether points lie on a sphere around the origin, or on it, by squared lengths and mean."""
+    """Tell by squared lengths and the mean whether all points but zeros lie on a sphere around the origin.
+
+    Not by the lengths alone, which are nearly equal wherever points are far from the origin.
+    """
     filled = lengths[lengths > 0]
-    # Not by the lengths alone, which are nearly equal wherever points are far from the origin.
+    if len(filled) == 0:
+        return False
     spread = float(lengths.mean() - middle @ middle)
-    return len(filled) > 0 and float(filled.max() - filled.min()) <= EQUAL_LENGTHS * spread
+    equal = float(filled.max() - filled.min()) <= EQUAL_LENGTHS * spread
+    return equal and spread > WIDE * float(lengths.mean())
 
 
 class ClusterDirections(NamedTuple):
-    """Squared lengths of the clusters' means, and the mean product of two different points of each.
+    """What is known of clusters of directions.
 
-    The mean product is the squared length of the mean without the part of it that is noise, which is the
-    larger the smaller a cluster is. It is 0 where a cluster has no direction.
+    ``lengths`` are the squared lengths of the points, ``squares`` those of the clusters' means, and ``pairs``
+    the mean products of two different points of each: the squared length of a mean without the part that is
+    noise, which is the larger the smaller a cluster is. Where noise is more than half of it, the cluster has
+    no direction, and ``pairs`` is 0.
     """
 
+    lengths: np.ndarray
     sizes: np.ndarray
     squares: np.ndarray
     pairs: np.ndarray
@@ -44,23 +54,25 @@ class ClusterDirections(NamedTuple):
         own = np.bincount(labels, lengths, minlength=len(sizes))
         # s^2 |m|^2 is the sum over all pairs, of which s are those of a point with itself.
         pairs = (sizes**2 * squares - own) / np.maximum(sizes * (sizes - 1), 1)
-        directed = (sizes > 1) & (pairs * sizes > NO_DIRECTION * own)
-        return cls(sizes, squares, np.where(directed, pairs, 0))
+        # Noise alone gives a mean of s points the squared length own / s^2.
+        return cls(lengths, sizes, squares, np.where(pairs * sizes**2 > own, pairs, 0))
 
     def products(self, squared: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return products of points with means, from squared distances and lengths."""
+        """Return products of points with means, from their squared distances and squared lengths."""
         return (lengths[:, None] + self.squares - squared) / 2
 
-    def most_alike(self, products: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-        """Return the cluster with whose direction every point has the smallest angle, or what is given."""
+    def products_with_others(self, squared: np.ndarray, labels: np.ndarray) -> np.ndarray:
+        """Return products of the points with means, that of their own cluster without themselves."""
+        products, rows, s = self.products(squared, self.lengths), np.arange(len(labels)), self.sizes[labels]
+        products[rows, labels] = (s * products[rows, labels] - self.lengths) / np.maximum(s - 1, 1)
+        return products
+
+    def most_alike(self, products: np.ndarray, lengths: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+        """Return the cluster with whose direction every point has the smallest angle.
+
+        Points that have nothing in common with any cluster, as rows of zeros, get what is ``otherwise``.
+        """
         directed = self.pairs > 0
         likeness = np.where(directed, products / np.sqrt(np.where(directed, self.pairs, 1)), -np.inf)
-        # Points without words are like nothing.
-        return np.where(likeness.max(axis=1) > 0, likeness.argmax(axis=1), otherwise)
-
-    def without_own(self, products: np.ndarray, labels: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """Return products of clustered points with means, each with its own cluster's as it is without it."""
-        rows, s = np.arange(len(labels)), self.sizes[labels]
-        others = products.copy()
-        others[rows, labels] = (s * products[rows, labels] - lengths) / np.maximum(s - 1, 1)
-        return others
+        alike = likeness.max(axis=1) > NOTHING_COMMON * np.sqrt(lengths)
+        return np.where(alike & (lengths > 0), likeness.argmax(axis=1), otherwise)

@@ -45,9 +45,9 @@ def settle_by_means(
     best = cost.argmin(axis=1)
     nearer = (squared[rows, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
     if directions := means.directions():
-        lengths = points.lengths
-        products = directions.without_own(directions.products(squared, lengths), labels, lengths)
-        best = directions.most_alike(products, labels)
+        best = directions.most_alike(
+            directions.products_with_others(squared, labels), directions.lengths, labels
+        )
         # What belongs to no direction is not compared with any.
         nearer &= directions.pairs[labels] > 0
     settled = np.where(nearer, best, labels)
@@ -60,22 +60,23 @@ def votes_of_means(
 ) -> np.ndarray:
     """Return how many votes every cluster's mean has on new points, whose neighbours have one in all.
 
-    ``nearest`` has the squared distance of every query to its nearest point. Only the best mean has votes.
-    Where points are the mean of their cluster and noise, they are twice as far from each other, in squares,
-    as from the mean: there it has one vote, as much as the neighbours. The nearer the nearest point is, the
-    more neighbours know, and the less say the mean has: none where the nearest point is nearer than it.
+    ``nearest`` has the squared distance of every query to its nearest point. Only the best mean has votes,
+    as many as the distance to the mean of least cost allows. Where points are the mean of their cluster and
+    noise, they are twice as far from each other, in squares, as from the mean: there it has one vote, as much
+    as the neighbours. The nearer the nearest point is, the more neighbours know, and the less say the mean
+    has: none where the nearest point is nearer than it.
     """
     means = ClusterMeans.of(points, labels, int(labels.max()) + 1)
     rows, norms = points.measure(queries)
     squared, doubt = means.squared_distances(rows, norms, pool)
-    cost = cost_of_joining(squared, means.sizes)
-    best, places = cost.argmin(axis=1), np.arange(len(cost))
+    best, places = cost_of_joining(squared, means.sizes).argmin(axis=1), np.arange(len(squared))
     # Copies of points, whose nearest is at no distance, are never sure.
     sure = doubt < FAR_BELOW * nearest
-    share = 2 - 2 * cost[places, best] / np.where(sure, nearest, 1)
+    share = 2 - 2 * squared[places, best] / np.where(sure, nearest, 1)
     if directions := means.directions():
-        best = directions.most_alike(directions.products(squared, points.lengths_of(queries)), best)
-    votes = np.zeros_like(cost)
+        lengths = points.lengths_of(queries)
+        best = directions.most_alike(directions.products(squared, lengths), lengths, best)
+    votes = np.zeros_like(squared)
     votes[places, best] = np.where(sure, np.clip(share, 0, 1), 0)
     return votes
 
@@ -119,7 +120,7 @@ class ClusterMeans:
 
     def directions(self) -> ClusterDirections | None:
         """Return the directions of the clusters, if points are directions."""
-        lengths, about_origin = self.points.lengths, self.means + self.points.center
+        lengths, about_origin = self.points.lengths_of(self.points.X), self.means + self.points.center
         if not are_directions(lengths, self.sizes @ about_origin / len(lengths)):
             return None
         return ClusterDirections.of(about_origin, self.labels, self.sizes, lengths)

@@ -43,15 +43,14 @@ class SparsePoints:
     block_width: int = BLOCK_QUERIES_WIDTH
     # Products are added entry by entry, the same for equal rows: their copies are listed in order.
     copies_tie: bool = True
+    # What the points are measured from.
+    center: float = 0.0
 
     @classmethod
     def of(cls, X: Any) -> Self:
         """Put the entries in order, and list them by feature."""
         X = in_order(X)
         return cls(X, X.T.tocsr(), _row_norms(X))
-
-    # The point that lengths refer to.
-    center = 0.0
 
     @property
     def n_samples(self) -> int:
@@ -63,13 +62,8 @@ class SparsePoints:
         """Return the points whose squared lengths are ``norms``."""
         return self.X
 
-    @property
-    def lengths(self) -> np.ndarray:
-        """Return the squared lengths of the points as given."""
-        return self.norms
-
     def lengths_of(self, queries: sp.csr_array) -> np.ndarray:
-        """Return the squared lengths of other points as given."""
+        """Return the squared lengths of points as given, in double precision."""
         return _row_norms(queries)
 
     def queries(self, X: Any) -> sp.csr_array:
