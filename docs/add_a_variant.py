@@ -35,5 +35,5 @@ class AgreeingRMNMF(ManifoldFactorization):
 
     def _slots(self, problem, start):
         heat = heat_graph(problem.neighbors, problem.sizes.n_neighbors, "distance")
-        exemplars = RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars)
+        exemplars = RankedExemplars(self.exemplar_rule, problem.sizes.n_reported)
         return Slots(AgreeingAffinity(heat), FixedPoints(), exemplars)

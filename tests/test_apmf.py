@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from paper_factors import paper_factors
 from scipy.spatial.distance import cdist
 from scipy.stats import ortho_group
 from sklearn.datasets import load_wine, make_blobs
@@ -495,13 +496,13 @@ def test_the_loop_begins_with_the_points_where_neighbours_differ_least():
 
 def projected_basis(model, X):
     """Return the basis of the centred and projected points."""
-    origin = np.outer(model.embedding_.sum(axis=0), X.mean(axis=0))
-    return (model.components_ - origin) @ model.projection_
+    G, F = paper_factors(model)
+    return (F - np.outer(G.sum(axis=0), X.mean(axis=0))) @ model.projection_
 
 
 def raw_objective(model, X, lam, alpha):
     """Evaluate the objective of a fit in the units of the data, from its fitted attributes alone."""
-    S, G, W = model.representation_.T, model.embedding_, model.projection_
+    S, (G, _), W = model.representation_.T, paper_factors(model), model.projection_
     Y = (X - X.mean(axis=0)) @ W
     loss = np.linalg.norm(Y - G @ projected_basis(model, X), axis=1).sum()
     rough = (S * cdist(G, G, "sqeuclidean")).sum() / 2
@@ -554,15 +555,15 @@ def test_the_projection_is_orthonormal_and_not_degenerate(name, share):
     np.testing.assert_allclose(W.T @ W, np.eye(model.n_components_), atol=1e-8)
     # Components lie where the projected points do.
     centred = X - X.mean(axis=0)
-    origin = np.outer(model.embedding_.sum(axis=0), X.mean(axis=0))
-    F = model.components_ - origin
+    G, F = paper_factors(model)
+    F = F - np.outer(G.sum(axis=0), X.mean(axis=0))
     np.testing.assert_allclose(F @ W @ W.T, F, atol=1e-8 * np.abs(model.components_).max())
     assert np.linalg.norm(centred @ W) > 0.02 * np.linalg.norm(centred)
 
 
 def test_constraints_hold_at_the_end(blobs):
     model = APMF(3, random_state=0).fit(blobs[0])
-    G, S = model.embedding_, model.representation_.T
+    (G, _), S = paper_factors(model), model.representation_.T
     assert model.converged_
     np.testing.assert_allclose(G.T @ G, np.eye(3), atol=1e-8)
     assert G.min() > -1e-2 * np.abs(G).max()

@@ -37,11 +37,20 @@ MODULES = {
     },
     "graph": {
         *("candidates", "consensus", "dense_points", "directions", "duplicates", "exemplars", "grains"),
-        *("graphs", "groups", "labels", "means", "merging", "neighbors", "partitions"),
+        *("graphs", "groups", "labels", "means", "membership", "merging", "neighbors", "partitions"),
         *("sparse_points", "spectrum"),
     },
     "factorization": {
-        *("_alternating", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_new_points", "_points"),
+        *(
+            "_alternating",
+            "_certainty",
+            "_closed_form",
+            "_dissimilarity",
+            "_loop",
+            "_manifold",
+            "_new_points",
+            "_points",
+        ),
         *("_projected", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },

@@ -41,26 +41,26 @@ def selected(Z, count, k, rule, neighbors=None):
 @pytest.mark.parametrize("rule", ["mass", "norm"])
 @pytest.mark.parametrize(("count", "k"), [(1, 1), (6, 4), (30, 29)])
 def test_graph_is_that_of_the_best_rows(Z, make, rule, count, k):
-    graph = Neighborhoods(count, k, rule).graph(make(Z.T))
+    graph, _ = Neighborhoods(count, k, rule).graph(make(Z.T))
     np.testing.assert_allclose(graph.toarray(), selected(Z, count, k, rule), atol=1e-15)
 
 
 @pytest.mark.parametrize("make", [np.ascontiguousarray, sp.csr_array], ids=["dense", "sparse"])
 def test_input_neighbourhoods_keep_only_near_points(Z, make):
     neighbors = np.array([[(i + step) % 30 for step in (1, 2, 5, 9)] for i in range(30)])
-    graph = Neighborhoods(6, 4, "norm", neighbors).graph(make(Z.T))
+    graph, _ = Neighborhoods(6, 4, "norm", neighbors).graph(make(Z.T))
     np.testing.assert_allclose(graph.toarray(), selected(Z, 6, 4, "norm", neighbors), atol=1e-15)
 
 
 def test_no_selection_keeps_everything(Z):
-    graph = Neighborhoods(None, 3, "mass").graph(Z.T)
+    graph, _ = Neighborhoods(None, 3, "mass").graph(Z.T)
     expected = (Z + Z.T) / 2
     np.fill_diagonal(expected, 0)
     np.testing.assert_allclose(graph.toarray(), expected)
 
 
 def test_identity_has_an_empty_graph():
-    assert Neighborhoods(5, 3, "norm").graph(sp.eye_array(10, format="csr")).nnz == 0
+    assert Neighborhoods(5, 3, "norm").graph(sp.eye_array(10, format="csr"))[0].nnz == 0
 
 
 def test_entries_clipped_to_one_level_are_chosen_by_likeness_not_by_rounding():
@@ -68,7 +68,7 @@ def test_entries_clipped_to_one_level_are_chosen_by_likeness_not_by_rounding():
     Zt[1:, 0] = 0.5 + np.array([0, 1, 2, 3]) * 1e-15
     D = np.zeros((5, 5))
     D[1:, 0] = [0.4, 0.1, 0.2, 0.3]
-    graph = Neighborhoods(1, 2, "mass").graph(Zt, D)
+    graph, _ = Neighborhoods(1, 2, "mass").graph(Zt, D)
     assert sorted(graph.nonzero()[1][graph.nonzero()[0] == 0]) == [2, 3]
 
 

@@ -30,7 +30,7 @@ from smrmf.factorization._slots import (
     RankedExemplars,
     Slots,
 )
-from smrmf.factorization._start import FirstPoints, weigh
+from smrmf.factorization._start import FirstIndicator, FirstPoints, weigh
 from smrmf.graph.graphs import neighbor_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors
 
@@ -53,7 +53,7 @@ def slots(affinity=None, points=None):
 def run(filled, limits=LIMITS, **options):
     """Run the loop from a start that is far off."""
     G = np.random.default_rng(0).uniform(0.1, 1, (len(X), 3))
-    start = weigh(FirstPoints(X), G, "auto", "auto", 1.0, SERIAL)
+    start = weigh(FirstPoints(X), FirstIndicator(G), "auto", "auto", 1.0, SERIAL)
     return factorize(filled, start, **limits | options)
 
 

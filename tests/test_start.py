@@ -19,6 +19,7 @@ from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
 from smrmf.factorization._start import (
     PENALTY_TO_EXPLORE,
     PENALTY_TO_REFINE,
+    FirstIndicator,
     FirstPoints,
     check_weight,
     first_indicator,
@@ -34,7 +35,7 @@ from smrmf.graph.spectrum import Components, components_of, smoothest
 def spectral(X, c, k=10):
     given = ManifoldInput(X, 1.0, Sizes.from_parameters(len(X), c, k))
     problem = prepare(given, reduce_features, np.random.RandomState(0), SERIAL)
-    return first_indicator("spectral", "auto", problem)[0].argmax(axis=1)
+    return first_indicator("spectral", "auto", problem).G.argmax(axis=1)
 
 
 def test_simplex_graph_gives_every_point_exactly_k_neighbours():
@@ -135,7 +136,7 @@ def test_the_first_penalty_depends_on_whether_the_start_is_a_clustering():
     assert not is_indicator(mixed)
     assert not is_indicator(-labels)
     for G, strength in ((labels, PENALTY_TO_REFINE), (mixed, PENALTY_TO_EXPLORE)):
-        weights = weigh(FirstPoints(X), G, "auto", "auto", 1.0, SERIAL)
+        weights = weigh(FirstPoints(X), FirstIndicator(G), "auto", "auto", 1.0, SERIAL)
         rest = X - G @ np.linalg.lstsq(G, X, rcond=None)[0]
         residual = np.median(np.linalg.norm(rest, axis=1)) / weights.scale
         assert weights.mu == pytest.approx(strength / residual)
@@ -154,7 +155,7 @@ def test_a_start_may_have_any_precision_of_its_own(dtype):
 
 def test_paper_weights_are_left_alone():
     X = np.random.default_rng(0).random((20, 3))
-    start = weigh(FirstPoints(X), X, 0.3, 0.1, 1.0, SERIAL)
+    start = weigh(FirstPoints(X), FirstIndicator(X), 0.3, 0.1, 1.0, SERIAL)
     assert (start.scale, start.lam, start.mu) == (1.0, 0.3, 0.1)
     np.testing.assert_array_equal(start.scaled, X)
 

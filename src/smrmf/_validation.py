@@ -104,6 +104,8 @@ Constraints = Mapping[str, tuple[Constraint, ...]]
 COUNT = Interval(1, integer=True)
 SHARE = Interval(0, 1, above=True)
 AUTO = OneOf("auto")
+# For exemplars="auto": the share of points whose neighbourhoods a graph keeps.
+KEPT_SHARE = 0.1
 NONE = InstanceOf("None", type(None))
 
 # What a parameter of this name may be in every estimator whose own constraints do not replace it.
@@ -196,7 +198,8 @@ class Sizes:
     n_samples: int
     n_clusters: int
     n_neighbors: int
-    n_exemplars: int
+    n_exemplars: int  # in the graph
+    n_reported: int | None = None  # as results; None is a few per cluster, as many as one can look at
 
     @classmethod
     def from_parameters(
@@ -204,7 +207,7 @@ class Sizes:
         n_samples: int,
         n_clusters: int,
         n_neighbors: int | str,
-        exemplars: float | None = None,
+        exemplars: float | str | None = None,
         usual_neighbors: int = DEFAULT_NEIGHBORS,
     ) -> Sizes:
         """Return the sizes that words and shares mean for this data; refuse what does not fit it."""
@@ -216,8 +219,10 @@ class Sizes:
         else:
             check_n_neighbors(n_neighbors, n_samples, "lower n_neighbors or use 'auto'")
         # A share of the points never leaves a cluster without an exemplar.
-        count = 0 if exemplars is None else count_exemplars(exemplars, n_samples, n_clusters)
-        return cls(n_samples, n_clusters, int(n_neighbors), count)
+        share = KEPT_SHARE if isinstance(exemplars, str) else exemplars
+        count = 0 if share is None else count_exemplars(share, n_samples, n_clusters)
+        reported = None if isinstance(exemplars, str) else count
+        return cls(n_samples, n_clusters, int(n_neighbors), count, reported)
 
 
 def check_init(init: Any, X: Any, n_clusters: int, penalty: float | str) -> None:

@@ -33,7 +33,7 @@ def test_a_fit_sets_what_is_documented_and_nothing_else(case):
     # The names of features are those of a table, and the usual data are an array.
     absent = {"feature_names_in_"}
     if case.estimator.get_params(deep=False).get("init") != "spectral":
-        absent |= {"stability_", "confidence_"}
+        absent |= {"stability_"}
     assert public == case.attributes - absent
 
 
@@ -127,6 +127,37 @@ def test_training_points_are_found_again(case, form):
     np.testing.assert_allclose(rebuilt, model.embedding_ @ model.components_)
 
 
+@each("predict_proba", "outlier_scores")
+def test_how_sure_labels_are(case):
+    X, model = case.usual(), fitted(case)
+    shape = (len(POINTS), model.labels_.max() + 1)
+    assert model.membership_.shape == shape
+    np.testing.assert_array_equal(model.membership_.argmax(axis=1), model.labels_)
+    np.testing.assert_allclose(model.membership_.sum(axis=1), 1, rtol=1e-6)
+    np.testing.assert_array_equal(model.confidence_, model.membership_.max(axis=1))
+    np.testing.assert_allclose(model.predict_proba(X), model.membership_, atol=1e-9)
+    np.testing.assert_allclose(model.outlier_scores(X), model.outlier_scores_, atol=1e-9)
+    new = X * 1.01 + 0.2
+    shares, scores = model.predict_proba(new), model.outlier_scores(new)
+    np.testing.assert_array_equal(shares.argmax(axis=1), model.predict(new))
+    np.testing.assert_allclose(shares.sum(axis=1), 1, rtol=1e-6)
+    assert 0 <= scores.min() <= scores.max() < 1
+
+
+@each("exemplars_of")
+def test_exemplars_of_a_cluster_are_its_own_and_as_many_as_asked_for(case):
+    model = fitted(case)
+    np.testing.assert_array_equal(model.exemplar_labels_, model.labels_[model.exemplar_indices_])
+    members = np.flatnonzero(model.labels_ == 1)
+    found = model.exemplars_of(1, n=3)
+    assert len(found) == 3
+    np.testing.assert_array_equal(model.exemplars_of(1, n=2), found[:2])
+    np.testing.assert_array_equal(np.sort(model.exemplars_of(1, n=10**6)), members)
+    for wrong in ({"cluster": 99}, {"cluster": -1}, {"cluster": 0, "n": 0}):
+        with pytest.raises(ValueError, match=r"(cluster|n)=-?\d+ is not valid for exemplars_of"):
+            model.exemplars_of(**wrong)
+
+
 @each("predict", "transform")
 def test_new_points_are_like_their_neighbours(case):
     model = fitted(case)
@@ -154,7 +185,7 @@ def test_another_number_of_features_is_refused(case):
 
 @each("predict", "transform", "inverse_transform")
 def test_who_is_not_fitted_says_so(case):
-    for method in ("predict", "transform", "inverse_transform"):
+    for method in ("predict", "transform", "inverse_transform", "predict_proba", "outlier_scores"):
         with pytest.raises(NotFittedError, match=type(case.estimator).__name__):
             getattr(case.make(), method)(case.usual())
 

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 from cases import POINTS
 from estimators import each, each_with
 from odd_data import ODD, SOME, odd_fit
+from paper_factors import paper_factors
 from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 from support import (
@@ -232,7 +233,7 @@ def speaks_of(words, said):
 
 
 def assert_orthonormal(fit):
-    G = fit.model.embedding_.astype(float)
+    G, _ = paper_factors(fit.model)
     np.testing.assert_allclose(G.T @ G, np.eye(G.shape[1]), atol=1e-5)
     # A cluster has one distinct point or more.
     wanted = min(fit.model.n_clusters, len(np.unique(fit.X, axis=0)))

@@ -197,7 +197,8 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
             ),
             lists.blocks(),
         )
-        return GraphTerm(self.neighborhoods.graph(Zt), self.beta * sum(values))
+        weights, kept = self.neighborhoods.graph(Zt)
+        return GraphTerm(weights, self.beta * sum(values), kept)
 
     def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
         """Solve all columns; widen the lists of those that are not certified, and solve again."""

@@ -10,11 +10,23 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from smrmf._arrays import as_dense, check_memory, is_cheap_dense, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, convergence_warnings
 from smrmf._parallel import Pool
-from smrmf._validation import ParameterError, Sizes, check_init
+from smrmf._validation import (
+    AUTO,
+    COUNT,
+    SHARE,
+    Constraints,
+    Interval,
+    ParameterError,
+    Sizes,
+    check_init,
+    check_parameters,
+)
+from smrmf.factorization._certainty import certainty
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._new_points import COMPARED, Factorization
 from smrmf.factorization._points import (
@@ -27,7 +39,7 @@ from smrmf.factorization._points import (
 )
 from smrmf.factorization._slots import OutOfRangeError, Slots, check_pair, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
-from smrmf.graph.exemplars import ExemplarRule
+from smrmf.graph.exemplars import ExemplarRule, best_first, cluster_scores
 from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings, empty_columns_last
 from smrmf.kernels.truncated_svd import most_exact_rows
 
@@ -57,6 +69,7 @@ class ManifoldFactorization(Factorization):
     anything is allocated, and ``_for_more_edges`` says what to do where the graph comes out empty.
     """
 
+    _constraints: ClassVar[Constraints] = {"exemplars": (COUNT, SHARE, AUTO)}
     _reduction: ClassVar[staticmethod[[np.ndarray], tuple[np.ndarray, Reduction]]] = staticmethod(
         reduce_features
     )
@@ -70,7 +83,7 @@ class ManifoldFactorization(Factorization):
         self,
         n_clusters: int = 8,
         *,
-        exemplars: float = 0.1,
+        exemplars: float | str = "auto",
         n_neighbors: int | str = "auto",
         metric: str = "euclidean",
         manifold_weight: float | str = "auto",
@@ -118,8 +131,8 @@ class ManifoldFactorization(Factorization):
         problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
         # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
-        G, evidence = first_indicator(self.init, self.penalty, problem)
-        start = weigh(first, G, self.manifold_weight, self.penalty, problem.magnitude, pool)
+        found = first_indicator(self.init, self.penalty, problem)
+        start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
             # Not said while they happen: what becomes of them is found in the end.
@@ -140,7 +153,8 @@ class ManifoldFactorization(Factorization):
         except OutOfRangeError as error:
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         fitted = self._results(problem, start, slots, solution)
-        return Fitted(evidence | fitted.attributes, fitted.warnings)
+        firmness = {} if found.stability is None else {"stability_": found.stability}
+        return Fitted(firmness | fitted.attributes, fitted.warnings)
 
     def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
@@ -152,8 +166,10 @@ class ManifoldFactorization(Factorization):
             owner = type(slots.affinity).__name__
             raise ValueError(f"{owner}.representation has the shape {Zt.shape}, but the graph has {W.shape}.")
         history = np.asarray(state.history) * start.unit
+        kept = state.graph.kept
         attributes = found | {
             "affinity_": W,
+            "kept_indices_": np.arange(len(found["labels_"])) if kept is None else kept,
             # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),
@@ -170,6 +186,41 @@ class ManifoldFactorization(Factorization):
             warnings += [(rows_without_direction(problem.data), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
+
+    def exemplars_of(self, cluster: int, n: int = 5) -> np.ndarray:
+        """Return the points that stand for a cluster, best first.
+
+        They are ranked as ``exemplar_indices_`` is, but as many as you ask for, not a share.
+
+        Parameters
+        ----------
+        cluster : int
+            A label.
+        n : int, default=5
+            How many; fewer if the cluster has fewer points.
+
+        Returns
+        -------
+        array
+            Rows of the training data.
+
+        Examples
+        --------
+        >>> from sklearn.datasets import load_iris
+        >>> from smrmf import FastSMRMF
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = FastSMRMF(n_clusters=3, random_state=0).fit(X)
+        >>> y[model.exemplars_of(1, n=3)]
+        array([0, 0, 0])
+        """
+        check_is_fitted(self)
+        n_clusters = int(self.labels_.max()) + 1
+        own = {"cluster": (Interval(0, n_clusters - 1, integer=True),), "n": (COUNT,)}
+        check_parameters("exemplars_of", {"cluster": cluster, "n": n}, own)
+        rule: ExemplarRule = getattr(self, "exemplar_rule", "mass")
+        scores = cluster_scores(self.representation_.T, self.labels_, rule)
+        members = np.flatnonzero(self.labels_ == cluster)
+        return members[best_first(scores[members], n)]
 
 
 def points_of_the_loop(name: str, X: np.ndarray | sp.csr_array, n_clusters: int) -> np.ndarray | sp.csr_array:
@@ -231,14 +282,19 @@ def factors(
     labels, moved = consecutive_labels(state.G, problem.groups())
     # Clusters stay empty where there are fewer distinct points; then labels without gaps need another order.
     order, labels = empty_columns_last(labels, state.G.shape[1])
-    return own | {
+    # Columns of an orthonormal G have entries of about 1/sqrt(s) where s points are. Times sqrt(s) a row is
+    # nearly that of an indicator, and the components are typical points of the clusters.
+    sizes = np.sqrt(np.maximum(np.bincount(labels, minlength=len(order)), 1)).astype(F.dtype)
+    votes = None if start.votes is None else start.votes[:, order]
+    k = problem.sizes.n_neighbors
+    return own | certainty(labels, problem.graph(), problem.neighbors, k, votes) | {
         "labels_": labels,
-        "embedding_": state.G[:, order],
+        "embedding_": state.G[:, order] * sizes,
         # G is orthonormal in any unit, so F alone carries the unit of the data.
-        "components_": start.unit * F[order],
+        "components_": start.unit * F[order] / sizes[:, None],
         "neglected_share_": float(problem.reduction.neglected),
         "_fit_data": problem.data,
         "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,
-        "_fit_neighbors": problem.sizes.n_neighbors,
+        "_fit_neighbors": k,
     }, moved

@@ -26,6 +26,7 @@ from smrmf._validation import safe_limit
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
 from smrmf.graph.means import votes_of_means
+from smrmf.graph.membership import favor_labels, mean_distances, one_hot, outlyingness
 from smrmf.graph.neighbors import MeasuredPoints, find_neighbors, measured_points
 from smrmf.kernels.scaling import directions
 
@@ -41,9 +42,10 @@ class Factorization(
 ):
     """Rows of X as mixtures of components, ``X ~ G F``, with a label for every row.
 
-    A fit sets ``labels_``, ``embedding_`` (G), ``components_`` (F), and for new points the training data
-    ``_fit_data``, divided by ``_magnitude``, and the number of neighbours ``_fit_neighbors`` to ask. Where
-    rows are not compared as they are, it also sets ``_fit_metric``.
+    A fit sets ``labels_``, ``embedding_`` (G), ``components_`` (F), what :func:`~smrmf.factorization.
+    _certainty.certainty` says, and for new points the training data ``_fit_data``, divided by
+    ``_magnitude``, and the number of neighbours ``_fit_neighbors`` to ask. Where rows are not compared as
+    they are, it also sets ``_fit_metric``.
     """
 
     _fit_metric: str = "euclidean"
@@ -100,7 +102,54 @@ class Factorization(
         labels : array of shape (n_samples,)
             Indices of clusters; for training points, ``labels_``.
         """
-        return self._votes_on(X).argmax(axis=1)
+        return self._vote(*self._witnesses(X))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Say how sure it is to which cluster points belong.
+
+        A point takes the mean membership of its nearest training points, weighed as in ``predict``. There
+        are no labels to calibrate by: a share of 0.9 says that nine in ten of the neighbourhoods and
+        clusterings asked agree, not that nine in ten such points are right. How far a point lies from
+        all others, ``outlier_scores`` says.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        shares : array of shape (n_samples, n_clusters)
+            One row per point, which sums to one and is largest at the cluster that ``predict`` returns; for
+            distinct training points, ``membership_``.
+        """
+        weights, means = self._witnesses(X)
+        shares = (weights @ self.membership_ + means).astype(self.membership_.dtype)
+        return favor_labels(shares, self._vote(weights, means))
+
+    def outlier_scores(self, X: Any) -> np.ndarray:
+        """Say how far points lie from all training points, as ``outlier_scores_`` does for these.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features)
+            The points.
+
+        Returns
+        -------
+        scores : array of shape (n_samples,)
+            0 amid others, 1/2 if the neighbours are twice as far away as they are from theirs, nearly 1 far
+            from everything.
+        """
+        new = self._comparable(X)
+        with thread_pool(self.n_jobs) as pool:
+            near = self._ask(measured_points(self._fit_data), new, pool)
+        k = min(self._fit_neighbors, near.squared.shape[1])
+        # A copy of a training point does not count itself among its neighbours.
+        skipped = (near.squared[:, 0] == 0) & (near.squared.shape[1] > k)
+        places = np.arange(k) + skipped[:, None]
+        indices, squared = (np.take_along_axis(part, places, 1) for part in near)
+        return outlyingness(mean_distances(squared), indices, self._fit_reach)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rebuild points from embeddings, ``G F``.
@@ -130,18 +179,20 @@ class Factorization(
         )
         return G @ self.components_
 
-    def _votes_on(self, X: Any) -> np.ndarray:
-        """Return the votes of the training points near every point, and of the clusters' means."""
+    def _witnesses(self, X: Any) -> tuple[sp.csr_array, np.ndarray]:
+        """Return the weight of every training point for every point, and the votes of the clusters' means."""
         new = self._comparable(X)
         with thread_pool(self.n_jobs) as pool:
             points = measured_points(self._fit_data)
             queries = points.queries(new)
             near = self._ask(points, queries, pool)
             means = votes_of_means(points, self.labels_, queries, near.squared[:, 0], pool)
-        # Votes, not mixtures of G: with orthonormal columns, rows of a cluster of s points have entries of
-        # about 1/sqrt(s), and a mixture would favour small clusters.
-        members = np.eye(means.shape[1], dtype=near.squared.dtype)[self.labels_]
-        return self._weights(near) @ members + means
+        return self._weights(near), means
+
+    def _vote(self, weights: sp.csr_array, means: np.ndarray) -> np.ndarray:
+        """Return the cluster with the most votes."""
+        # Of labels, not of memberships: where clusters overlap, these would let the larger one win.
+        return (weights @ one_hot(self.labels_, means.shape[1], weights.dtype) + means).argmax(axis=1)
 
     def _comparable(self, X: Any) -> Any:
         """Return new points, checked, in the form and the unit of the training data."""

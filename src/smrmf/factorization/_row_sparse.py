@@ -105,7 +105,8 @@ class RowSparseAffinity(AbstractAffinity[RowSparseState]):
     def _graph_term(self, state: RowSparseState) -> GraphTerm:
         # D of the input space, not D-hat, and Z, not C (paper note 10).
         value = self.beta * float(np.vdot(state.D, state.Z))
-        return GraphTerm(self.neighborhoods.graph(state.Z, state.D), value)
+        weights, kept = self.neighborhoods.graph(state.Z, state.D)
+        return GraphTerm(weights, value, kept)
 
 
 class ExemplarStart(NamedTuple):

@@ -33,10 +33,14 @@ class OutOfRangeError(FloatingPointError):
 
 
 class GraphTerm(NamedTuple):
-    """Symmetric weights for the Laplacian, and the affinity's own term of the objective."""
+    """Symmetric weights for the Laplacian, and the affinity's own term of the objective.
+
+    ``kept`` are the points whose neighbourhoods the graph is made of; None is all of them.
+    """
 
     weights: Matrix  # n x n
     value: float
+    kept: np.ndarray | None = None
 
 
 class AbstractAffinity(ABC, Generic[State]):
@@ -104,10 +108,11 @@ class FixedAffinity(AbstractAffinity[None]):
 
     weights: sp.csr_array
     Zt: sp.csr_array
+    kept: np.ndarray | None = None
 
     def init(self, X: np.ndarray) -> tuple[None, GraphTerm]:
         # A fixed graph adds no term of its own to the objective.
-        return None, GraphTerm(self.weights, 0.0)
+        return None, GraphTerm(self.weights, 0.0, self.kept)
 
     def update(
         self, state: None, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
@@ -133,10 +138,10 @@ class FixedPoints(AbstractPoints[None]):
 
 @dataclass(frozen=True)
 class RankedExemplars(AbstractExemplars):
-    """The points that represent the most, by one of the rules."""
+    """The points that represent the most, by one of the rules; without a count a few of every cluster."""
 
     rule: ExemplarRule
-    count: int
+    count: int | None
 
     def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
         # Ranked even in SMRMF: tau bounds a sum of norms and does not count rows (paper note 7).
@@ -213,4 +218,4 @@ def exemplar_attributes(exemplars: AbstractExemplars, Zt: Matrix, labels: np.nda
             f"{type(exemplars).__name__}.attributes must have exemplar_indices_, some of the rows 0 to "
             f"{len(labels) - 1}, and exemplar_scores_, as many numbers."
         )
-    return found
+    return found | {"exemplar_labels_": labels[rows]}

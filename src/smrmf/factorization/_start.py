@@ -47,6 +47,7 @@ class Start(NamedTuple):
     lam: float
     mu: float
     points_state: Any = None
+    votes: np.ndarray | None = None  # n x c, of the clusterings that the start has tried
 
     def check_weight(self, name: str, given: float, weight: float, unit: float, divided: float) -> float:
         """Return the weight of a term that a method adds; refuse one too far from lambda and mu.
@@ -59,10 +60,16 @@ class Start(NamedTuple):
         return check_weight(name, given, weight, (low, widest * min(self.mu, 1.0)), unit)
 
 
-def first_indicator(
-    init: str | np.ndarray, penalty: float | str, problem: Problem
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the first G for a named start or a given array, and what is known of it by public name.
+class FirstIndicator(NamedTuple):
+    """The first G, and what the default start knows of its clusters: how firm they are, and the votes."""
+
+    G: np.ndarray
+    stability: float | None = None
+    votes: np.ndarray | None = None
+
+
+def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> FirstIndicator:
+    """Return the first G for a named start or a given array.
 
     With an automatic penalty, which measures the data in a unit of its own, a start that has a unit is
     brought to the size of an orthonormal one: only its directions count, whatever the unit of the data.
@@ -72,14 +79,13 @@ def first_indicator(
         # The non-negative SVD of the data as given: reduced coordinates may be negative.
         G = remember(nonnegative_svd, problem.data, c) if isinstance(init, str) else init
         G = at_orthonormal_size(G) if isinstance(penalty, str) else G
-        return np.ascontiguousarray(G, dtype=dtype), {}
+        return FirstIndicator(np.ascontiguousarray(G, dtype=dtype))
     if init == "kmeans":
-        return indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype), {}
+        return FirstIndicator(indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype))
     graphs = problem.graph(), problem.wide_graph()
     nearest = problem.neighbors.squared[:, 0]
     found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool)
-    evidence = {"stability_": found.stability, "confidence_": found.confidence}
-    return indicator(found.labels, c, dtype), evidence
+    return FirstIndicator(indicator(found.labels, c, dtype), found.stability, found.votes)
 
 
 def at_orthonormal_size(G: np.ndarray) -> np.ndarray:
@@ -163,7 +169,7 @@ def is_indicator(G: np.ndarray) -> bool:
 
 def weigh(
     first: FirstPoints,
-    G: np.ndarray,
+    found: FirstIndicator,
     manifold_weight: float | str,
     penalty: float | str,
     magnitude: float,
@@ -175,7 +181,7 @@ def weigh(
     step about equal weight for data of any unit and any number of points; with the paper's fixed
     penalty it is one. Given weights are meant for ``X * magnitude``, the data as they came.
     """
-    X = first.X
+    X, G = first.X, found.G
     # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
     n, c = G.shape
     strength = PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE
@@ -204,4 +210,4 @@ def weigh(
     lam = lam if lam >= 1 / widest else 0.0
     # The unit is divided by, and may vanish where the data next to do.
     unit = scale * magnitude or math.ulp(0.0)
-    return Start(scaled, G, F, scale, unit, lam, mu, first.state)
+    return Start(scaled, G, F, scale, unit, lam, mu, first.state, found.votes)

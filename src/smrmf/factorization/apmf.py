@@ -59,8 +59,9 @@ class APMF(ManifoldFactorization):
     ----------
     n_clusters : int, default=8
         Number of clusters c, the rank of the factorisation.
-    exemplars : float or int, default=0.1
-        How many exemplars to rank: a share of the points (at least one per cluster) or a count.
+    exemplars : "auto", float or int, default="auto"
+        How many exemplars to report: a share of the points (at least one per cluster) or a count. "auto"
+        is as many as one can look at: a tenth of every cluster, at least one, at most five.
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of a point in the first graph; "auto" is 10 (fewer for tiny data),
         "sqrt" the paper's square root of the number of points.
@@ -102,13 +103,19 @@ class APMF(ManifoldFactorization):
     labels_ : array of shape (n_samples,)
         Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
-        The basis F, carried back from the projected coordinates.
+        The basis F, carried back from the projected coordinates: about the mean of every cluster.
     embedding_ : array of shape (n_samples, n_clusters)
-        The orthonormal indicator G.
+        The indicator G: near 1 in the column of the point's cluster, near 0 in the others. The paper's G
+        has orthonormal columns; here that of a cluster of s points is times sqrt(s), and its row of F
+        divided by it.
     exemplar_indices_ : array
         Exemplars, best first.
     exemplar_scores_ : array
         Their scores under ``exemplar_rule``.
+    exemplar_labels_ : array
+        Their clusters.
+    kept_indices_ : array
+        Points whose neighbourhoods the graph is made of.
     projection_ : array of shape (n_features, n_components_)
         The learned P, orthonormal columns.
     n_components_ : int
@@ -129,9 +136,15 @@ class APMF(ManifoldFactorization):
         How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster; rows sum to one and are largest at the label. The end
+        of a walk of two steps over the graph of neighbours, half by the labels there and half by the votes
+        of the clusterings that the default start tries.
     confidence_ : array of shape (n_samples,)
-        How firmly each point is tied to its neighbours: the share of these clusterings that join them.
-        Only with ``init="spectral"``.
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0
         where the points are reduced to principal axes, and for wide sparse data, whose distances are exact,
@@ -159,7 +172,10 @@ class APMF(ManifoldFactorization):
     (4, 2)
     """
 
-    _constraints: ClassVar[Constraints] = {"n_components": (COUNT, SHARE)}
+    _constraints: ClassVar[Constraints] = {
+        **ManifoldFactorization._constraints,
+        "n_components": (COUNT, SHARE),
+    }
     _reduction = staticmethod(leading_axes)
     _first_points = staticmethod(projected_points)
     _checks = (check_apmf_memory,)
@@ -168,7 +184,7 @@ class APMF(ManifoldFactorization):
         self,
         n_clusters: int = 8,
         *,
-        exemplars: float = 0.1,
+        exemplars: float | str = "auto",
         n_neighbors: int | str = "auto",
         metric: str = "euclidean",
         manifold_weight: float | str = "auto",
@@ -216,7 +232,7 @@ class APMF(ManifoldFactorization):
         return Slots(
             ProjectedAffinity(problem.representation(), alpha, problem.pool),
             ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),
-            RankedExemplars(self.exemplar_rule, problem.sizes.n_exemplars),
+            RankedExemplars(self.exemplar_rule, problem.sizes.n_reported),
         )
 
     @classmethod

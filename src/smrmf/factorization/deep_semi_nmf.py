@@ -24,12 +24,16 @@ from smrmf._validation import (
     check_n_clusters,
 )
 from smrmf.factorization._alternating import AlternatingSolution, Factors, SemiNonnegative, alternate
+from smrmf.factorization._certainty import certainty
 from smrmf.factorization._new_points import Factorization
 from smrmf.factorization._points import reduce_features
 from smrmf.graph.duplicates import agreeing_labels, distinct_rows
+from smrmf.graph.graphs import either_neighbor_graph
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.scaling import squared_frobenius_norm
 from smrmf.kernels.thin_svd import thin_svd
+from smrmf.sharing import remember
 
 # The lift is at least this share of its mean: it must be positive where the leading singular vector is zero.
 SMALLEST_LIFT = 1e-2
@@ -85,6 +89,14 @@ class DeepSemiNMF(Factorization):
         The features ``Z_2 Z_1``.
     embedding_ : array of shape (n_samples, k_2)
         The code ``H_2``.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster, by the labels at the end of a walk of two steps over
+        the graph of nearest neighbours; rows sum to one and are largest at the label.
+    confidence_ : array of shape (n_samples,)
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     layer_components_ : list of two arrays, of shapes (k_1, n_features) and (k_2, k_1)
         ``Z_1`` and ``Z_2``.
     objective_, objective_history_ : float, array of shape (n_iter_,)
@@ -154,6 +166,10 @@ class DeepSemiNMF(Factorization):
         unit = data.dtype.type(scale * magnitude)
         groups = distinct_rows(data)
 
+        k = min(DEFAULT_NEIGHBORS, len(data) - 1)
+        neighbors = remember(find_neighbors, data, k, pool=pool)
+        graph = either_neighbor_graph(neighbors)
+
         first = semi_nmf(reduced, layers[0], pool, self.max_iter, self.tol)
         # H_1 ~ H_2 Z_2, so the F of this layer is Z_2, and X ~ H_2 Z_2 Z_1.
         second = semi_nmf(first.factors.G, layers[1], pool, self.max_iter, self.tol)
@@ -164,15 +180,16 @@ class DeepSemiNMF(Factorization):
             kmeans_state = np.random.RandomState(seed)
             features = (factors.F if reduction.basis is None else factors.F @ reduction.basis) * unit
             labels = kmeans_labels(factors.G, self.n_clusters, kmeans_state, self.n_init)
-            return {
-                "labels_": agreeing_labels(labels, groups),
+            labels = agreeing_labels(labels, groups)
+            return certainty(labels, graph, neighbors, k) | {
+                "labels_": labels,
                 "embedding_": factors.G,
                 "components_": features,
                 # The Z_1 with Z_2 Z_1 nearest to the features: equal to them where Z_2 has full row rank.
                 "layer_components_": [scipy.linalg.pinv(mixing) @ features, mixing],
                 "_fit_data": data,
                 "_magnitude": magnitude,
-                "_fit_neighbors": min(DEFAULT_NEIGHBORS, len(data) - 1),
+                "_fit_neighbors": k,
             }
 
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:

@@ -30,9 +30,10 @@ class FastSMRMF(ManifoldFactorization):
     ----------
     n_clusters : int, default=8
         Number of clusters c, the rank of the factorisation.
-    exemplars : float or int, default=0.1
-        How many exemplars to keep in the graph and to rank: a share of the points (at least one per
-        cluster) or a count.
+    exemplars : "auto", float or int, default="auto"
+        How many exemplars to keep in the graph and to report: a share of the points (at least one per
+        cluster) or a count. "auto" keeps a tenth of the points in the graph, as the paper does, and
+        reports as many as one can look at: a tenth of every cluster, at least one, at most five.
     n_neighbors : int, "auto" or "sqrt", default="auto"
         Neighbours of an exemplar in the graph, and of a point in the bandwidths; "auto" is 10 (fewer
         for tiny data), "sqrt" the paper's square root of the number of points.
@@ -85,13 +86,19 @@ class FastSMRMF(ManifoldFactorization):
     labels_ : array of shape (n_samples,)
         Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
-        The basis F.
+        The basis F, a row for every cluster: about the mean of its points, in their units.
     embedding_ : array of shape (n_samples, n_clusters)
-        The orthonormal indicator G.
+        The indicator G: near 1 in the column of the point's cluster, near 0 in the others. The paper's G
+        has orthonormal columns; here that of a cluster of s points is times sqrt(s), and its row of F
+        divided by it.
     exemplar_indices_ : array
         Exemplars, best first.
     exemplar_scores_ : array
         Their scores under ``exemplar_rule``.
+    exemplar_labels_ : array
+        Their clusters.
+    kept_indices_ : array
+        Points whose neighbourhoods the graph is made of.
     affinity_ : CSR matrix of shape (n_samples, n_samples)
         The symmetrised neighbourhoods of the exemplars, the graph of the last iteration.
     representation_ : CSR matrix of shape (n_samples, n_samples)
@@ -108,9 +115,15 @@ class FastSMRMF(ManifoldFactorization):
         How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster; rows sum to one and are largest at the label. The end
+        of a walk of two steps over the graph of neighbours, half by the labels there and half by the votes
+        of the clusterings that the default start tries.
     confidence_ : array of shape (n_samples,)
-        How firmly each point is tied to its neighbours: the share of these clusterings that join them.
-        Only with ``init="spectral"``.
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
         for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
@@ -137,7 +150,10 @@ class FastSMRMF(ManifoldFactorization):
     True
     """
 
-    _constraints: ClassVar[Constraints] = {"smoothness": (Interval(1e-30, 1e30), AUTO)}
+    _constraints: ClassVar[Constraints] = {
+        **ManifoldFactorization._constraints,
+        "smoothness": (Interval(1e-30, 1e30), AUTO),
+    }
 
     # A number may be so small that every point represents itself only.
     _for_more_edges = "raise smoothness"
@@ -146,7 +162,7 @@ class FastSMRMF(ManifoldFactorization):
         self,
         n_clusters: int = 8,
         *,
-        exemplars: float = 0.1,
+        exemplars: float | str = "auto",
         n_neighbors: int | str = "auto",
         metric: str = "euclidean",
         manifold_weight: float | str = "auto",
@@ -204,7 +220,7 @@ class FastSMRMF(ManifoldFactorization):
             freeze_tol=self.freeze_tol,
             first=problem.representation() if known else None,
         )
-        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_exemplars)
+        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_reported)
         return Slots(affinity, FixedPoints(), exemplars)
 
     @classmethod

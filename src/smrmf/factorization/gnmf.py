@@ -13,6 +13,7 @@ from smrmf._estimator import FitReporter, Fitted
 from smrmf._parallel import Pool
 from smrmf._validation import NONE, Constraints, InstanceOf, Interval, OneOf, Sizes
 from smrmf.factorization._alternating import Factors, Multiplicative, alternate, unit_components
+from smrmf.factorization._certainty import certainty
 from smrmf.factorization._new_points import Factorization
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import either_neighbor_graph, given_graph
@@ -88,6 +89,14 @@ class GNMF(Factorization):
         The parts F, of unit length.
     embedding_ : array of shape (n_samples, n_clusters)
         G: how much of each part a point has.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster, by the labels at the end of a walk of two steps over
+        the graph of nearest neighbours; rows sum to one and are largest at the label.
+    confidence_ : array of shape (n_samples,)
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     affinity_ : CSR matrix of shape (n_samples, n_samples)
         The symmetric graph.
     objective_, objective_history_ : float, array of shape (n_iter_,)
@@ -161,8 +170,8 @@ class GNMF(Factorization):
     def _solve(self, given: GNMFInput, pool: Pool, report: FitReporter) -> Fitted:
         data, magnitude, graph, sizes = given
         random_state = check_random_state(self.random_state)
-        if graph is None:
-            graph = either_neighbor_graph(remember(find_neighbors, data, sizes.n_neighbors, pool=pool))
+        neighbors = remember(find_neighbors, data, sizes.n_neighbors, pool=pool)
+        graph = either_neighbor_graph(neighbors) if graph is None else graph
         # Points of unit root-mean-square length: lambda and SMALLEST then mean the same for any unit of X.
         scale = float(np.sqrt(squared_frobenius_norm(data) / sizes.n_samples)) or 1.0
         X = divide_keeping_dtype(data, scale)
@@ -189,6 +198,7 @@ class GNMF(Factorization):
                 "_magnitude": magnitude,
                 "_fit_neighbors": sizes.n_neighbors,
             }
+            attributes |= certainty(labels, graph, neighbors, sizes.n_neighbors)
             return Fitted(attributes, empty_cluster_warnings(labels, moved, sizes.n_clusters, groups))
 
         def on_iteration(n_iter: int, objective: float, factors: Factors) -> bool:

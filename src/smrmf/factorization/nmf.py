@@ -12,10 +12,14 @@ from smrmf._estimator import FitReporter, Fitted, Warnings
 from smrmf._parallel import WARNING_FILTERS, Pool
 from smrmf._validation import DEFAULT_NEIGHBORS, NONE, Constraints, OneOf, ParameterError, check_n_clusters
 from smrmf.factorization._alternating import unit_components
+from smrmf.factorization._certainty import certainty
 from smrmf.factorization._new_points import Factorization
 from smrmf.graph.duplicates import distinct_rows
+from smrmf.graph.graphs import either_neighbor_graph
 from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label_rows
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.scaling import squared_frobenius_norm
+from smrmf.sharing import remember
 
 
 class NMFInput(NamedTuple):
@@ -59,6 +63,14 @@ class NMFClustering(Factorization):
         The parts F, of unit length.
     embedding_ : array of shape (n_samples, n_clusters)
         G: how much of each part a point has.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster, by the labels at the end of a walk of two steps over
+        the graph of nearest neighbours; rows sum to one and are largest at the label.
+    confidence_ : array of shape (n_samples,)
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     reconstruction_err_ : float
         ``||X - G F||_F``.
     n_iter_ : int
@@ -141,7 +153,9 @@ class NMFClustering(Factorization):
         labels, moved = label_rows(G, self.labels, self.n_clusters, random_state, groups)
         order, labels = empty_columns_last(labels, self.n_clusters)
         F, G = F[order], G[:, order]
-        attributes = {
+        k = min(DEFAULT_NEIGHBORS, data.shape[0] - 1)
+        neighbors = remember(find_neighbors, data, k, pool=pool)
+        attributes = certainty(labels, either_neighbor_graph(neighbors), neighbors, k) | {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),
             "components_": F,
@@ -150,7 +164,7 @@ class NMFClustering(Factorization):
             "n_iter_": model.n_iter_,
             "_fit_data": data,
             "_magnitude": magnitude,
-            "_fit_neighbors": min(DEFAULT_NEIGHBORS, data.shape[0] - 1),
+            "_fit_neighbors": k,
         }
         metadata = {"n_iter": model.n_iter_, "objective": attributes["reconstruction_err_"]}
         report(metadata, lambda: attributes)

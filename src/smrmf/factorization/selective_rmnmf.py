@@ -69,15 +69,21 @@ class SelectiveRMNMF(ManifoldFactorization):
     labels_ : array of shape (n_samples,)
         Cluster of every point, consecutive from 0: the largest entry of its row of G.
     components_ : array of shape (n_clusters, n_features)
-        The basis F.
+        The basis F, a row for every cluster: about the mean of its points, in their units.
     embedding_ : array of shape (n_samples, n_clusters)
-        The orthonormal indicator G.
+        The indicator G: near 1 in the column of the point's cluster, near 0 in the others. The paper's G
+        has orthonormal columns; here that of a cluster of s points is times sqrt(s), and its row of F
+        divided by it.
     selector_ : estimator
         The fitted selector.
     exemplar_indices_ : array
         The selected points in the selector's order.
     exemplar_scores_ : array
         The selector's scores; ones if it gives none.
+    exemplar_labels_ : array
+        Their clusters.
+    kept_indices_ : array
+        Points whose neighbourhoods the graph is made of.
     affinity_ : CSR matrix of shape (n_samples, n_samples)
         The symmetric graph.
     representation_ : CSR matrix of shape (n_samples, n_samples)
@@ -95,9 +101,15 @@ class SelectiveRMNMF(ManifoldFactorization):
         How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
+    membership_ : array of shape (n_samples, n_clusters)
+        How much every point belongs to each cluster; rows sum to one and are largest at the label. The end
+        of a walk of two steps over the graph of neighbours, half by the labels there and half by the votes
+        of the clusterings that the default start tries.
     confidence_ : array of shape (n_samples,)
-        How firmly each point is tied to its neighbours: the share of these clusterings that join them.
-        Only with ``init="spectral"``.
+        The membership in the own cluster.
+    outlier_scores_ : array of shape (n_samples,)
+        How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
+        as they are from theirs, nearly 1 far from everything.
     neglected_share_ : float
         Share of the squared length of the points that the coordinates of the loop leave out: above 0 only
         for wide sparse data, whose distances are exact, but whose factors are found on leading axes.
@@ -171,7 +183,8 @@ class SelectiveRMNMF(ManifoldFactorization):
         kept[selector.exemplar_indices_] = 1
         restricted = (heat * kept[:, None]).tocsr()
         restricted.eliminate_zeros()
-        affinity = FixedAffinity(symmetrize(restricted), represented_by(restricted))
+        rows = np.unique(selector.exemplar_indices_)
+        affinity = FixedAffinity(symmetrize(restricted), represented_by(restricted), rows)
         return Slots(affinity, FixedPoints(), GivenExemplars(selector))
 
     @classmethod

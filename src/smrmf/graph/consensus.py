@@ -20,6 +20,7 @@ from smrmf._parallel import Pool
 from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
 from smrmf.graph.means import settle_by_means
+from smrmf.graph.membership import one_hot, voted_shares
 from smrmf.graph.merging import merge_by_information, merge_tied
 from smrmf.graph.neighbors import MeasuredPoints
 from smrmf.graph.partitions import (
@@ -56,15 +57,15 @@ ENTROPY_POWER = 0.75
 
 
 class Consensus(NamedTuple):
-    """Clusters, how well the voters agree with them, and how firmly each point is tied to its neighbours.
+    """Clusters, how well the voters agree with them, and which share of them puts each point where.
 
-    ``stability`` is the mean adjusted Rand index of labels and voting candidates; ``confidence`` is the mean
-    share of these that join a point with its neighbours, by the weight of its edges.
+    ``stability`` is the mean adjusted Rand index of labels and voting candidates; ``votes`` has a row for
+    every point and a column for every cluster.
     """
 
     labels: np.ndarray
     stability: float
-    confidence: np.ndarray
+    votes: np.ndarray
 
 
 def consensus_labels(
@@ -84,15 +85,14 @@ def consensus_labels(
     W, components = join_components(points.X, graphs[0], n_clusters, pool)
     if components.number == n_clusters:
         labels = relabel_by_size(components.of_point, n_clusters)
-        return Consensus(labels, 1.0, np.ones(len(labels), W.dtype))
+        return Consensus(labels, 1.0, one_hot(labels, n_clusters, W.dtype))
     voters, lenient = find_candidates(points.X, W, graphs, n_clusters, random_state, pool)
     joined_share = joined_shares(W, np.column_stack(voters))
     later = later_candidates(trusted_graph(W, joined_share), find_grains(voters), n_clusters, random_state)
     labels = most_telling(W, [*voters, *lenient, *later], n_clusters)
-    labels = settle_by_means(points, labels, n_clusters, nearest, pool)
+    labels = relabel_by_size(settle_by_means(points, labels, n_clusters, nearest, pool), n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
-    together = sp.csr_array((W.data * joined_share, W.indices, W.indptr), shape=W.shape).sum(axis=1)
-    return Consensus(relabel_by_size(labels, n_clusters), stability, together / W.sum(axis=1))
+    return Consensus(labels, stability, voted_shares(labels, voters, n_clusters, W.dtype))
 
 
 def twice(n_clusters: int) -> int:

@@ -14,9 +14,12 @@ import scipy.sparse as sp
 
 from smrmf._numba import kernel
 from smrmf.graph.graphs import keep_entries, neighbor_graph, symmetrize
+from smrmf.graph.membership import one_hot
 
 ExemplarRule = Literal["mass", "norm"]
 Matrix: TypeAlias = Any  # a dense array or a CSR matrix
+# How many exemplars are reported of a cluster unless told otherwise: this share of it, and at most so many.
+READABLE_SHARE, READABLE_MOST = 0.1, 5
 
 
 def tie_resolution(dtype: np.dtype) -> float:
@@ -73,10 +76,13 @@ class Neighborhoods:
     rule: ExemplarRule
     neighbors: np.ndarray | None = None
 
-    def graph(self, Zt: Matrix, D: np.ndarray | None = None) -> sp.csr_array:
-        """Return (Z-hat + Z-hat') / 2 without its diagonal; dense dissimilarities D settle ties."""
+    def graph(self, Zt: Matrix, D: np.ndarray | None = None) -> tuple[sp.csr_array, np.ndarray | None]:
+        """Return (Z-hat + Z-hat') / 2 without its diagonal, and the points whose neighbourhoods it has.
+
+        Dense dissimilarities D settle ties. None are all points.
+        """
         if self.n_exemplars is None:
-            return symmetrize(rows_of_z(Zt, np.arange(Zt.shape[0])))
+            return symmetrize(rows_of_z(Zt, np.arange(Zt.shape[0]))), None
         n = Zt.shape[0]
         # In the order of the points, in which the columns of Zt are read fastest.
         chosen = np.sort(best_first(exemplar_scores(Zt, self.rule), self.n_exemplars))
@@ -98,7 +104,7 @@ class Neighborhoods:
         # The rows of all other points are empty.
         ends = np.zeros(n + 1, kept.indptr.dtype)
         ends[chosen + 1] = np.diff(kept.indptr)
-        return symmetrize(sp.csr_array((kept.data, kept.indices, np.cumsum(ends)), shape=(n, n)))
+        return symmetrize(sp.csr_array((kept.data, kept.indices, np.cumsum(ends)), shape=(n, n))), chosen
 
 
 def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
@@ -113,31 +119,42 @@ def cluster_quotas(sizes: np.ndarray, count: int) -> np.ndarray:
     return quotas
 
 
+def readable_quotas(sizes: np.ndarray) -> np.ndarray:
+    """Return how many exemplars of every cluster a person looks at: a share of it, at least one, not many."""
+    return np.minimum(np.clip(np.rint(READABLE_SHARE * sizes), 1, READABLE_MOST), sizes).astype(int)
+
+
 def rank_exemplars(
-    Zt: Matrix, labels: np.ndarray, count: int, rule: ExemplarRule
+    Zt: Matrix, labels: np.ndarray, count: int | None, rule: ExemplarRule
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose and rank the exemplars of a finished clustering; return indices and scores, best first.
 
     The paper's rule takes the rows of Z with the largest norms, wherever they lie. The rule ``mass``
     scores a point by the mass it represents inside its own cluster and gives every cluster its share,
-    so the exemplars cover all clusters and sit where neighbours agree.
+    so the exemplars cover all clusters and sit where neighbours agree. A count of None is a few for each.
     """
+    sizes = np.bincount(labels)
+    quotas = readable_quotas(sizes) if count is None else cluster_quotas(sizes, count)
+    scores, count = cluster_scores(Zt, labels, rule), int(quotas.sum())
     if rule == "norm":
-        scores = exemplar_scores(Zt, "norm")
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
-    # Z times the indicator of the clusters, n x c: how much of each cluster a point represents.
-    membership = np.eye(labels.max() + 1, dtype=Zt.dtype)[labels]
-    masses = (Zt.T @ membership).astype(np.float64)
-    # Rounding may leave a little less than z_ii in the own cluster.
-    scores = np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None).astype(Zt.dtype)
-    quotas = cluster_quotas(np.bincount(labels), count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
     # In the order of the points, so that ties go to the lower index across clusters too.
     chosen.sort()
     chosen = chosen[best_first(scores[chosen], count)]
     return chosen, scores[chosen]
+
+
+def cluster_scores(Zt: Matrix, labels: np.ndarray, rule: ExemplarRule) -> np.ndarray:
+    """Score every point of a finished clustering: by the norm of its row, or its mass inside its cluster."""
+    if rule == "norm":
+        return exemplar_scores(Zt, "norm")
+    # Z times the indicator of the clusters, n x c: how much of each cluster a point represents.
+    masses = (Zt.T @ one_hot(labels, labels.max() + 1, Zt.dtype)).astype(np.float64)
+    # Rounding may leave a little less than z_ii in the own cluster.
+    return np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None).astype(Zt.dtype)
 
 
 @kernel

@@ -1,0 +1,76 @@
+"""How sure it is to which cluster a point belongs, and how far it lies from all others.
+
+A point is surely in a cluster if a short walk from it over the graph of neighbours stays there, and if the
+clusterings that were tried agree. It lies apart if its neighbours are much farther from it than from theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+# Of one step the neighbours are few, and most points come out as certain; of many all clusters look alike.
+WALK_STEPS = 2
+# By how much the share of a label against its neighbourhood exceeds the next one.
+HAIR = 1e-6
+
+
+def one_hot(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
+    """Return the table of points and clusters with a one where a point belongs."""
+    return np.eye(n_clusters, dtype=dtype)[labels]
+
+
+def voted_shares(
+    labels: np.ndarray, voters: Sequence[np.ndarray], n_clusters: int, dtype: np.dtype
+) -> np.ndarray:
+    """Return which share of some clusterings puts every point into each of the clusters of the labels.
+
+    The clusters of a voter are those that they share most points with, one for each (Hungarian matching).
+    """
+    shares, places = np.zeros((len(labels), n_clusters), dtype), np.arange(len(labels))
+    for voter in voters:
+        pairs = np.bincount(voter * n_clusters + labels, minlength=n_clusters**2)
+        matched = linear_sum_assignment(pairs.reshape(n_clusters, n_clusters), maximize=True)[1]
+        shares[places, matched[voter]] += 1
+    return shares / dtype.type(max(len(voters), 1))
+
+
+def walked_shares(W: sp.csr_array, shares: np.ndarray) -> np.ndarray:
+    """Return the mean shares at the end of a short walk over the graph, from every point."""
+    degrees = np.asarray(W.sum(axis=1)).reshape(-1, 1)
+    alone = degrees <= np.finfo(W.dtype).tiny
+    for _ in range(WALK_STEPS):
+        shares = np.where(alone, shares, (W @ shares) / np.where(alone, 1, degrees))
+    return shares
+
+
+def favor_labels(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the shares of every row such that they sum to one and the label has the largest.
+
+    A point may be labelled against its neighbourhood. Then the label counts as much as the cluster that the
+    neighbourhood is for, and a hair more.
+    """
+    favored = shares / shares.sum(axis=1, keepdims=True)
+    against = np.flatnonzero(favored.argmax(axis=1) != labels)
+    favored[against, labels[against]] = favored[against].max(axis=1) + HAIR
+    favored[against] /= favored[against].sum(axis=1, keepdims=True)
+    return favored
+
+
+def mean_distances(squared: np.ndarray) -> np.ndarray:
+    """Return the mean distance of every point to its neighbours, from the squares."""
+    return np.sqrt(squared).mean(axis=1)
+
+
+def outlyingness(own: np.ndarray, indices: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """Return by how much points are farther from their neighbours than these from theirs, from 0 to 1.
+
+    ``own`` has the mean distance of every point to its neighbours, ``indices`` these, and ``reach`` the mean
+    distances of all that can be one. One less the ratio of the two: 0 for a point amid others, 1/2 if it is
+    twice as far away as they are from each other, nearly 1 if it is far from everything.
+    """
+    usual = reach[indices].mean(axis=1)
+    return 1 - np.divide(usual, own, out=np.ones_like(own), where=own > usual)
