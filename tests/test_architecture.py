@@ -16,6 +16,7 @@ LAYERS = [
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
+    ["inspection"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
@@ -36,25 +37,17 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
     },
     "graph": {
-        *("candidates", "consensus", "dense_points", "directions", "duplicates", "exemplars", "grains"),
-        *("graphs", "groups", "labels", "means", "membership", "merging", "neighbors", "partitions"),
-        *("sparse_points", "spectrum"),
+        *("candidates", "columns", "consensus", "dense_points", "directions", "duplicates", "exemplars"),
+        *("grains", "graphs", "groups", "halves", "labels", "means", "membership", "merging", "neighbors"),
+        *("partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
-        *(
-            "_alternating",
-            "_certainty",
-            "_closed_form",
-            "_dissimilarity",
-            "_loop",
-            "_manifold",
-            "_new_points",
-            "_points",
-        ),
-        *("_projected", "_row_sparse", "_slots", "_start"),
+        *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold"),
+        *("_new_points", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
     "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
+    "inspection": {"_columns", "_explanation", "_neighborhoods", "_profiles", "_suggestion", "_table"},
     "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers", "_unpack"},
     "cli": {"_shared", "data", "reproduce"},
 }

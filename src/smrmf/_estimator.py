@@ -77,6 +77,10 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     def _solve(self, given: Any, pool: Pool, report: FitReporter) -> Fitted:
         """Return the solution of the prepared problem; it may not change ``self``."""
 
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are not valid, whatever the data."""
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+
     @with_callbacks
     def fit(self, X: Any, y: None = None) -> Self:
         """Fit the model to the rows of X.
@@ -93,7 +97,7 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         self
             The fitted estimator.
         """
-        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        self._check_parameters()
         # A copy of its own: what is kept of the data must not change with the caller's array.
         checked = finite_array(self, X, copy=True)
         features = feature_attributes(X)

@@ -26,8 +26,7 @@ from smrmf._validation import (
     check_init,
     check_parameters,
 )
-from smrmf.factorization._certainty import certainty
-from smrmf.factorization._loop import LoopState, Solution, Status, factorize
+from smrmf.factorization._loop import Solution, Status, factorize
 from smrmf.factorization._new_points import COMPARED, Factorization
 from smrmf.factorization._points import (
     ManifoldInput,
@@ -37,10 +36,11 @@ from smrmf.factorization._points import (
     prepare,
     reduce_features,
 )
-from smrmf.factorization._slots import OutOfRangeError, Slots, check_pair, exemplar_attributes
+from smrmf.factorization._results import column_warnings, factors, rows_without_direction
+from smrmf.factorization._slots import OutOfRangeError, Slots, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
-from smrmf.graph.exemplars import ExemplarRule, best_first, cluster_scores
-from smrmf.graph.labels import consecutive_labels, empty_cluster_warnings, empty_columns_last
+from smrmf.graph.exemplars import ExemplarRule, best_first, cluster_scores, transposed
+from smrmf.graph.labels import empty_cluster_warnings
 from smrmf.kernels.truncated_svd import most_exact_rows
 
 # The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
@@ -154,7 +154,8 @@ class ManifoldFactorization(Factorization):
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         fitted = self._results(problem, start, slots, solution)
         firmness = {} if found.stability is None else {"stability_": found.stability}
-        return Fitted(firmness | fitted.attributes, fitted.warnings)
+        said = column_warnings(problem, report.features.get("feature_names_in_"))
+        return Fitted(firmness | fitted.attributes, fitted.warnings + said)
 
     def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
@@ -218,7 +219,7 @@ class ManifoldFactorization(Factorization):
         own = {"cluster": (Interval(0, n_clusters - 1, integer=True),), "n": (COUNT,)}
         check_parameters("exemplars_of", {"cluster": cluster, "n": n}, own)
         rule: ExemplarRule = getattr(self, "exemplar_rule", "mass")
-        scores = cluster_scores(self.representation_.T, self.labels_, rule)
+        scores = cluster_scores(transposed(self.representation_), self.labels_, rule)
         members = np.flatnonzero(self.labels_ == cluster)
         return members[best_first(scores[members], n)]
 
@@ -245,13 +246,6 @@ def points_of_the_loop(name: str, X: np.ndarray | sp.csr_array, n_clusters: int)
     return X
 
 
-def rows_without_direction(data: np.ndarray | sp.csr_array) -> str:
-    """Say that rows of zeros cannot be compared by direction; they have ones in the last column."""
-    count = int(data[:, [-1]].sum())
-    rows = "1 row of X is zeros and has" if count == 1 else f"{count} rows of X are zeros and have"
-    return f"{rows} no direction, so metric='cosine' sets them apart: drop them, or use metric='euclidean'."
-
-
 def way_back_in_range(model: ManifoldFactorization) -> str:
     """Say what to do where numbers of the loop come out as infinite."""
     # Its own parameters, not those of a selector.
@@ -262,39 +256,3 @@ def way_back_in_range(model: ManifoldFactorization) -> str:
     ]
     instead = f"use 'auto' instead of {', '.join(given)}, or " if given else ""
     return f"{instead}scale the data to entries of about 1"
-
-
-def factors(
-    problem: Problem, start: Start, slots: Slots, state: LoopState
-) -> tuple[dict[str, Any], list[int]]:
-    """Name what an iteration has found, labels, factors, and what new points need.
-
-    The second result lists the points that were moved into empty clusters.
-    """
-    # Outermost last: the projection of APMF is undone first, then the reduction of the features.
-    restored = slots.points.restore(state.points_state, state.F)
-    F, own = check_pair(restored, (dict,), slots.points, "restore")
-    if F.shape != (wanted := (len(state.F), problem.reduced.shape[1])):
-        owner = type(slots.points).__name__
-        raise ValueError(f"{owner}.restore returned an F of shape {F.shape}, but it must be {wanted}.")
-    F = problem.reduction.restore_basis(F, state.G, start.scale)
-    # The largest entry of each row of G (paper note 14).
-    labels, moved = consecutive_labels(state.G, problem.groups())
-    # Clusters stay empty where there are fewer distinct points; then labels without gaps need another order.
-    order, labels = empty_columns_last(labels, state.G.shape[1])
-    # Columns of an orthonormal G have entries of about 1/sqrt(s) where s points are. Times sqrt(s) a row is
-    # nearly that of an indicator, and the components are typical points of the clusters.
-    sizes = np.sqrt(np.maximum(np.bincount(labels, minlength=len(order)), 1)).astype(F.dtype)
-    votes = None if start.votes is None else start.votes[:, order]
-    k = problem.sizes.n_neighbors
-    return own | certainty(labels, problem.graph(), problem.neighbors, k, votes) | {
-        "labels_": labels,
-        "embedding_": state.G[:, order] * sizes,
-        # G is orthonormal in any unit, so F alone carries the unit of the data.
-        "components_": start.unit * F[order] / sizes[:, None],
-        "neglected_share_": float(problem.reduction.neglected),
-        "_fit_data": problem.data,
-        "_fit_metric": problem.metric,
-        "_magnitude": problem.magnitude,
-        "_fit_neighbors": k,
-    }, moved

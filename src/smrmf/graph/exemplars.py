@@ -34,6 +34,11 @@ def best_first(scores: np.ndarray, count: int) -> np.ndarray:
     return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
 
 
+def transposed(Z: Matrix) -> Matrix:
+    """Return Zt of a representation Z, in the form in which it is read: its rows behind each other."""
+    return sp.csr_array(Z.T) if sp.issparse(Z) else Z.T
+
+
 def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     """Score every point by what it represents: the mass of others, or the L2 norm of its row of Z."""
     # Column i of Zt is row i of Z. The mass leaves out z_ii, by which a point only represents itself.

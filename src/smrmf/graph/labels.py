@@ -37,6 +37,7 @@ def kmeans_labels(
     random_state: np.random.RandomState,
     n_starts: int = KMEANS_STARTS,
     weights: np.ndarray | None = None,
+    max_iter: int = 300,
 ) -> np.ndarray:
     """Return the clusters of rows by k-means, the best of several starts, largest cluster first.
 
@@ -44,7 +45,7 @@ def kmeans_labels(
     """
     from sklearn.cluster import KMeans  # slow to import, and needed by fit only
 
-    model = KMeans(n_clusters, n_init=n_starts, random_state=random_state)
+    model = KMeans(n_clusters, n_init=n_starts, max_iter=max_iter, random_state=random_state)
     # Of fewer distinct points than clusters: the estimator repairs the labels and says so itself.
     with WARNING_FILTERS.changed("ignore"):
         return relabel_by_size(model.fit_predict(X, sample_weight=weights), n_clusters)

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.optimize import linear_sum_assignment
+
+from smrmf.graph.partitions import contingency
 
 # Of one step the neighbours are few, and most points come out as certain; of many all clusters look alike.
 WALK_STEPS = 2
@@ -32,9 +33,7 @@ def voted_shares(
     """
     shares, places = np.zeros((len(labels), n_clusters), dtype), np.arange(len(labels))
     for voter in voters:
-        pairs = np.bincount(voter * n_clusters + labels, minlength=n_clusters**2)
-        matched = linear_sum_assignment(pairs.reshape(n_clusters, n_clusters), maximize=True)[1]
-        shares[places, matched[voter]] += 1
+        shares[places, contingency(voter, labels, n_clusters)[1][voter]] += 1
     return shares / dtype.type(max(len(voters), 1))
 
 

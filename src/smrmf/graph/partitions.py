@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
 
 from smrmf._numba import kernel
 
@@ -56,6 +57,13 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray, n_clusters: int) -> flo
     chance = one * other / max(n * (n - 1), 1)
     most = (one + other) / 2
     return (both - chance) / (most - chance) if most > chance else 1.0
+
+
+def contingency(first: np.ndarray, second: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Count the points in any two clusters, and match each of the first to one of the second (Hungarian)."""
+    pairs = np.bincount(first * n_clusters + second, minlength=n_clusters**2)
+    pairs = pairs.reshape(n_clusters, n_clusters)
+    return pairs, linear_sum_assignment(pairs, maximize=True)[1]
 
 
 def joined_shares(W: sp.csr_array, partitions: np.ndarray) -> np.ndarray:

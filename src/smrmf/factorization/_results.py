@@ -1,0 +1,69 @@
+"""From the state of the loop to what a fit gives: labels, factors in the unit of the data, certainty."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf._estimator import Warnings
+from smrmf.factorization._certainty import certainty
+from smrmf.factorization._loop import LoopState
+from smrmf.factorization._points import Problem
+from smrmf.factorization._slots import Slots, check_pair
+from smrmf.factorization._start import Start
+from smrmf.graph.columns import ColumnsWarning, column_notes
+from smrmf.graph.labels import consecutive_labels, empty_columns_last
+
+
+def factors(
+    problem: Problem, start: Start, slots: Slots, state: LoopState
+) -> tuple[dict[str, Any], list[int]]:
+    """Name what an iteration has found, labels, factors, and what new points need.
+
+    The second result lists the points that were moved into empty clusters.
+    """
+    # Outermost last: the projection of APMF is undone first, then the reduction of the features.
+    restored = slots.points.restore(state.points_state, state.F)
+    F, own = check_pair(restored, (dict,), slots.points, "restore")
+    if F.shape != (wanted := (len(state.F), problem.reduced.shape[1])):
+        owner = type(slots.points).__name__
+        raise ValueError(f"{owner}.restore returned an F of shape {F.shape}, but it must be {wanted}.")
+    F = problem.reduction.restore_basis(F, state.G, start.scale)
+    # The largest entry of each row of G (paper note 14).
+    labels, moved = consecutive_labels(state.G, problem.groups())
+    # Clusters stay empty where there are fewer distinct points; then labels without gaps need another order.
+    order, labels = empty_columns_last(labels, state.G.shape[1])
+    # Columns of an orthonormal G have entries of about 1/sqrt(s) where s points are. Times sqrt(s) a row is
+    # nearly that of an indicator, and the components are typical points of the clusters.
+    sizes = np.sqrt(np.maximum(np.bincount(labels, minlength=len(order)), 1)).astype(F.dtype)
+    votes = None if start.votes is None else start.votes[:, order]
+    k = problem.sizes.n_neighbors
+    return own | certainty(labels, problem.graph(), problem.neighbors, k, votes) | {
+        "labels_": labels,
+        "embedding_": state.G[:, order] * sizes,
+        # G is orthonormal in any unit, so F alone carries the unit of the data.
+        "components_": start.unit * F[order] / sizes[:, None],
+        "neglected_share_": float(problem.reduction.neglected),
+        "_fit_data": problem.data,
+        "_fit_metric": problem.metric,
+        "_magnitude": problem.magnitude,
+        "_fit_neighbors": k,
+    }, moved
+
+
+def rows_without_direction(data: np.ndarray | sp.csr_array) -> str:
+    """Say that rows of zeros cannot be compared by direction; they have ones in the last column."""
+    count = int(data[:, [-1]].sum())
+    rows = "1 row of X is zeros and has" if count == 1 else f"{count} rows of X are zeros and have"
+    return f"{rows} no direction, so metric='cosine' sets them apart: drop them, or use metric='euclidean'."
+
+
+def column_warnings(problem: Problem, names: np.ndarray | None) -> Warnings:
+    """Return the warnings that few columns rule the distances of dense points compared as they are."""
+    data = problem.data
+    if sp.issparse(data) or problem.metric != "euclidean":
+        return []
+    names = np.array([f"x{i}" for i in range(data.shape[1])]) if names is None else names
+    return [(note, ColumnsWarning) for note in column_notes(data, problem.neighbors, names)]

@@ -1,0 +1,212 @@
+"""Questions to a fitted model: profiles, explanations, neighbourhoods; and how answers look."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.datasets import make_blobs
+from sklearn.exceptions import NotFittedError
+
+from smrmf import GNMF, RMNMF, SMRMF, FastSMRMF
+from smrmf.inspection import PlainTable, cluster_profiles, explain, neighborhoods
+from smrmf.inspection._profiles import cliffs_delta
+
+NAMES = ["width", "height", "noise"]
+
+
+@pytest.fixture(scope="module")
+def three():
+    X, _ = make_blobs([60, 50, 40], centers=[[0, 0], [9, 0], [0, 9]], random_state=0)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=len(X))])
+    return X, FastSMRMF(3, random_state=0).fit(X)
+
+
+class Labelled:
+    """What a profile needs of a model."""
+
+    def __init__(self, labels):
+        self.labels_ = np.asarray(labels)
+
+
+# Profiles
+
+
+@given(st.integers(2, 4), st.integers(0, 10**6))
+def test_effects_count_pairs(c, seed):
+    draws = np.random.default_rng(seed)
+    labels = np.append(np.arange(c), draws.integers(c, size=12 - c))
+    values = draws.integers(-2, 3, (12, 3)).astype(float)
+    expected = np.array(
+        [
+            [np.mean(np.sign(v[labels == k][:, None] - v[labels != k][None, :])) for v in values.T]
+            for k in range(c)
+        ]
+    )
+    np.testing.assert_allclose(cliffs_delta(values, labels), expected, atol=1e-12)
+    np.testing.assert_allclose(cliffs_delta(sp.csc_array(values), labels), expected, atol=1e-12)
+
+
+def test_effects_do_not_see_missing_values():
+    values = np.array([[1.0], [2.0], [np.nan], [5.0], [6.0], [np.nan]])
+    np.testing.assert_allclose(cliffs_delta(values, np.array([0, 0, 0, 1, 1, 1])), [[-1], [1]])
+    np.testing.assert_allclose(cliffs_delta(values[[0, 2]], np.array([0, 1])), [[0], [0]])
+
+
+def test_profiles_have_the_units_of_the_table(three):
+    X, model = three
+    table = pd.DataFrame(X * [1, 1000, 1], columns=NAMES)
+    profile = cluster_profiles(model, table, n_features=None)
+    assert isinstance(profile, pd.DataFrame)
+    assert len(profile) == 9
+    for row in profile.itertuples():
+        inside = model.labels_ == row.cluster
+        column = table[row.feature]
+        assert row.size == inside.sum()
+        assert row.typical == pytest.approx(column[inside].median())
+        assert row.elsewhere == pytest.approx(column[~inside].median())
+        assert [row.low, row.high] == pytest.approx(list(column[inside].quantile([0.25, 0.75])))
+    assert (profile.groupby("cluster")["effect"].apply(lambda e: e.abs().is_monotonic_decreasing)).all()
+    assert list(profile.groupby("cluster")["feature"].last()) == ["noise"] * 3
+
+
+def test_profiles_of_texts_are_their_words():
+    words = ["tea", "milk", "goal", "team"]
+    counts = sp.csr_array([[2, 1, 0, 0], [1, 2, 0, 0], [0, 0, 1, 3], [0, 0, 2, 1], [0, 1, 1, 1]])
+    found = cluster_profiles(Labelled([0, 0, 1, 1, 1]), counts, n_features=2, feature_names=words)
+    assert isinstance(found, PlainTable)
+    np.testing.assert_array_equal(found["size"], [2, 2, 3, 3])
+    dense = cluster_profiles(Labelled([0, 0, 1, 1, 1]), counts.toarray(), n_features=2, feature_names=words)
+    np.testing.assert_array_equal(found["feature"], dense["feature"])
+    tea = list(found["feature"]).index("tea")
+    assert found["typical"][tea] == 1.5
+    assert found["elsewhere"][tea] == 0
+
+
+def test_profiles_refuse_other_rows_and_names(three):
+    X, model = three
+    with pytest.raises(ValueError, match="X has 10 rows, but the model was fitted to 150"):
+        cluster_profiles(model, X[:10])
+    with pytest.raises(ValueError, match="feature_names has 2 names, but X has 3 columns"):
+        cluster_profiles(model, X, feature_names=["a", "b"])
+    with pytest.raises(NotFittedError):
+        cluster_profiles(FastSMRMF(), X)
+
+
+# Explanations
+
+
+def test_a_point_is_explained_by_its_own_cluster(three):
+    X, model = three
+    i = int(model.exemplars_of(0, n=1)[0])
+    found = explain(model, i, feature_names=NAMES)
+    assert found.cluster == 0
+    assert found.confidence == pytest.approx(model.confidence_[i])
+    assert found.outlier_score == pytest.approx(model.outlier_scores_[i])
+    assert found.exemplar == i
+    assert model.labels_[found.next_exemplar] == found.next_cluster
+    weights = found.representatives["weight"]
+    assert (np.diff(weights) <= 0).all()
+    assert weights[0] == pytest.approx(model.representation_[:, [i]].max())
+    j = found.representatives["point"][0]
+    assert found.representatives["distance"][0] == pytest.approx(np.linalg.norm(X[i] - X[j]))
+    # The two exemplars differ along one axis, and that decides.
+    axis = np.abs(X[found.exemplar] - X[found.next_exemplar]).argmax()
+    assert found.features["feature"][0] == NAMES[axis]
+    assert found.features["share"][0] > 0.5
+    assert "cluster 0" in str(found)
+
+
+def test_shares_speak_for_the_nearer_exemplar(three):
+    X, model = three
+    for i in range(0, len(X), 10):
+        found = explain(model, i, n=3)
+        nearer = np.linalg.norm(X[i] - X[found.exemplar]) <= np.linalg.norm(X[i] - X[found.next_exemplar])
+        assert (found.features["share"].sum() >= 0) == nearer
+        assert np.abs(found.features["share"]).sum() == pytest.approx(1)
+
+
+def test_new_points_are_explained_and_far_ones_named(three):
+    X, model = three
+    found = explain(model, X[3] + 1e-9)
+    assert found.cluster == model.labels_[3]
+    assert found.representatives["point"][0] == 3
+    far = explain(model, np.full(3, 1e6))
+    assert far.outlier_score > 0.99
+    assert "far from all others" in str(far)
+
+
+def test_explanations_may_be_in_other_units(three):
+    X, model = three
+    found = explain(model, 5, pd.DataFrame(X * 1000, columns=NAMES))
+    row = dict(zip(found.features["feature"], found.features["value"], strict=True))
+    assert row["width"] == pytest.approx(1000 * X[5, 0])
+
+
+@pytest.mark.parametrize("make", [SMRMF, RMNMF, GNMF])
+def test_every_factorisation_is_explained(three, make):
+    X, _ = three
+    model = make(3, random_state=0).fit(X - X.min())
+    found = explain(model, 7)
+    assert found.cluster == model.labels_[7]
+    assert model.labels_[found.exemplar] == found.cluster
+    assert set(found.representatives["cluster"]) <= {0, 1, 2}
+
+
+def test_sparse_points_are_explained():
+    counts = sp.random_array((60, 400), density=0.05, rng=np.random.default_rng(0), format="csr")
+    model = FastSMRMF(2, random_state=0, max_iter=5, tol=0).fit(counts)
+    found = explain(model, 4, feature_names=[f"word{i}" for i in range(400)])
+    j = found.representatives["point"][0]
+    expected = np.linalg.norm(counts[[4]].toarray() - counts[[int(j)]].toarray())
+    assert found.representatives["distance"][0] == pytest.approx(expected)
+    assert all(name.startswith("word") for name in found.features["feature"])
+
+
+def test_rows_that_are_not_there_are_refused(three):
+    with pytest.raises(ValueError, match="point=150 is no row of the training data: give 0 to 149"):
+        explain(three[1], 150)
+
+
+# Neighbourhoods
+
+
+@pytest.mark.parametrize("rule", ["mass", "norm"])
+def test_the_kept_neighbourhoods_represent_the_most(three, rule):
+    X, _ = three
+    model = FastSMRMF(3, exemplar_rule=rule, exemplars=12, random_state=0).fit(X)
+    table = neighborhoods(model)
+    kept = table["kept"]
+    assert kept.sum() == 12
+    assert table["mass"][kept].min() >= table["mass"][~kept].max() - 1e-9
+    W = model.affinity_
+    np.testing.assert_array_equal(table["edges"], np.diff(W.indptr))
+    assert table["edges"][kept].min() >= 1
+    assert ((table["agreement"] >= 0) & (table["agreement"] <= 1)).all()
+    across = (W.toarray() * (model.labels_[:, None] != model.labels_)).sum(axis=1)
+    np.testing.assert_allclose(table["across"] * W.toarray().sum(axis=1), across, atol=1e-12)
+
+
+def test_graphs_of_all_neighbourhoods_keep_all(three):
+    X, _ = three
+    assert neighborhoods(RMNMF(3, random_state=0).fit(X))["kept"].all()
+    with pytest.raises(ValueError, match="GNMF learns no neighbourhoods"):
+        neighborhoods(GNMF(3, random_state=0).fit(X - X.min()))
+
+
+# Tables
+
+
+def test_a_table_prints_its_columns_and_becomes_a_frame():
+    table = PlainTable({"name": ["a", "<b>"], "value": [1.0, 123456.789]})
+    assert repr(table).splitlines() == ["name      value", "a             1", "<b>   1.235e+05"]
+    assert "&lt;b&gt;" in table._repr_html_()
+    pd.testing.assert_frame_equal(
+        pd.DataFrame(table), pd.DataFrame({"name": ["a", "<b>"], "value": [1.0, 123456.789]})
+    )
+    assert "... and 40 more rows" in repr(PlainTable({"x": np.arange(100)}))
+    with pytest.raises(ValueError, match="same length"):
+        PlainTable({"a": [1], "b": [1, 2]})
