@@ -38,8 +38,8 @@ MODULES = {
     },
     "graph": {
         *("candidates", "columns", "consensus", "dense_points", "directions", "duplicates", "exemplars"),
-        *("grains", "graphs", "groups", "halves", "labels", "means", "membership", "merging", "neighbors"),
-        *("partitions", "sparse_points", "spectrum"),
+        *("grains", "graphs", "groups", "halves", "labels", "layout", "means", "membership", "merging"),
+        *("neighbors", "packing", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
         *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold"),
