@@ -96,7 +96,7 @@ def _place(W: sp.csr_array, points: Any, random_state: np.random.RandomState) ->
 
 
 def _likeness(W: sp.csr_array) -> sp.csr_array:
-    """Return symmetric weights of at most 1, the largest of every point being 1: ``a + b - a b`` of both ends."""
+    """Return symmetric weights of at most 1, ``a + b - a b`` of both ends, the largest of a point being 1."""
     shares = divide_rows(W, W.max(axis=1).toarray()) if W.nnz else W
     return sp.csr_array(shares + shares.T - shares * shares.T, dtype=np.float64)
 
@@ -118,7 +118,7 @@ def _ties(points: Any, components: Components, chosen: np.ndarray) -> np.ndarray
 
 
 def _start(W: sp.csr_array, random_state: np.random.RandomState) -> np.ndarray:
-    """Return where the points of a connected graph begin, around zero, mostly in a disc of the usual radius."""
+    """Return where the points of a connected graph begin, around zero, within the usual radius or so."""
     n = W.shape[0]
     if n <= FEW_POINTS:
         spectrum = smoothest(W, Components(1, np.zeros(n, np.intp)), 3, random_state)

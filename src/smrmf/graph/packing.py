@@ -45,7 +45,7 @@ def pack_discs(radii: np.ndarray, ties: np.ndarray | None = None) -> np.ndarray:
 
 
 def _nearest_place(centers: np.ndarray, radii: np.ndarray, radius: float, pull: np.ndarray) -> np.ndarray:
-    """Return where a disc touches one of those placed, overlaps none, and is nearest to them by their pull."""
+    """Return where a disc touches one of those placed, overlaps none, and is nearest to them by pull."""
     reach = radii + radius
     # Other directions for each disc: on one grid all would come to lie in lines.
     angles = DIRECTIONS + len(radii)
