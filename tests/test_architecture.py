@@ -17,6 +17,7 @@ LAYERS = [
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
     ["inspection"],
+    ["plot"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
@@ -49,6 +50,10 @@ MODULES = {
     "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
     "inspection": {"_columns", "_explanation", "_neighborhoods", "_profiles", "_suggestion", "_table"},
     "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers", "_unpack"},
+    "plot": {
+        *("_cells", "_confidence", "_convergence", "_layout", "_map", "_model", "_neighborhoods", "_panels"),
+        *("_style", "_suggestion", "_thumbnails"),
+    },
     "cli": {"_shared", "data", "reproduce"},
 }
 

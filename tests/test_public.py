@@ -35,7 +35,7 @@ def test_the_docstring_of_a_function_says_what_goes_in_and_out(name):
 
 
 def test_a_public_name_is_an_estimator_a_function_or_a_module():
-    assert set(smrmf.__all__) == {*ESTIMATORS, *FUNCTIONS, "metrics"}
+    assert set(smrmf.__all__) == {*ESTIMATORS, *FUNCTIONS, "metrics", "plot"}
 
 
 @pytest.mark.parametrize("module", [datasets, metrics, sharing], ids=lambda module: module.__name__)

@@ -1,6 +1,7 @@
 """The public names, each imported on first use: one line here makes a name public."""
 
 from . import metrics as metrics
+from . import plot as plot
 from .factorization._start import nndsvd as nndsvd
 from .factorization.amrmf import AMRMF as AMRMF
 from .factorization.apmf import APMF as APMF
