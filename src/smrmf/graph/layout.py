@@ -30,11 +30,13 @@ FEW_POINTS, CELL_SIZE = 2500, 20
 ROUNDS, ROUNDS_AFTER_CELLS = 400, 100
 # Points that an end of an edge is pushed away from, for each pull.
 N_PUSHES = 5
-# Around every component, at the start.
-MARGIN = 0.5
+# Radius of a component at the start, for each cube root of a point, and what is left free around it.
+SPREAD, MARGIN = 0.5, 0.5
 # Squared distance at which a pull has half its strength: neighbours do not collapse, and a cluster shows
 # how many points it has.
 SOFT_CORE = 2.0
+# Squared distance beyond which nothing is pushed: clusters go apart so far, not more, and fill the picture.
+FAR = 16.0
 # Squared distance below which a push grows no more, and the longest step of either.
 SMALLEST, LONGEST_STEP = 1e-3, 4.0
 
@@ -76,7 +78,7 @@ def _place(W: sp.csr_array, points: Any, random_state: np.random.RandomState) ->
     components = components_of(likeness)
     sizes = np.bincount(components.of_point, minlength=components.number)
     order = np.argsort(-sizes, kind="stable")
-    radii = np.cbrt(sizes) + MARGIN  # about what they come to in the end
+    radii = SPREAD * np.cbrt(sizes) + MARGIN
     centers = np.empty((components.number, 2))
     centers[order] = pack_discs(radii[order], _ties(points, components, order[:PLACED]))
     places = centers[components.of_point]
@@ -130,7 +132,7 @@ def _start(W: sp.csr_array, random_state: np.random.RandomState) -> np.ndarray:
     places = places - places.mean(axis=0)
     # Two axes of equal length, but one of outliers does not press all others together.
     places /= np.sqrt((places**2).mean(axis=0))
-    return np.clip(places, -3, 3) * (0.6 * np.cbrt(n))
+    return np.clip(places, -3, 3) * (0.6 * SPREAD * np.cbrt(n))
 
 
 def _cells(W: sp.csr_array, random_state: np.random.RandomState) -> np.ndarray:
@@ -187,6 +189,8 @@ def _pull_and_push(
                 k = np.intp(((state >> np.uint64(33)) * np.uint64(n)) >> np.uint64(31))
                 x, y = places[i, 0] - places[k, 0], places[i, 1] - places[k, 1]
                 squared = x * x + y * y
+                if squared > FAR:
+                    continue
                 strength = 2 / ((SMALLEST + squared) * (1 + squared))
                 places[i, 0] += rate * _step(strength * x)
                 places[i, 1] += rate * _step(strength * y)

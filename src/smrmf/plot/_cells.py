@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Drawer: TypeAlias = Callable[["Axes", Any, str], None]
 
 N_WORDS = 6
+TRACE = 0.05
 FEW_FEATURES = 30  # that a bar each can show, and a name
 
 
@@ -51,14 +52,16 @@ def image_drawer(rows: Any, shape: tuple[int, ...]) -> Drawer:
     """Return what draws rows as images, all on one scale, with white for zero where signs differ."""
     low, high = float(rows.min()), float(rows.max())
     largest = max(abs(low), abs(high)) or 1.0
-    limits = (-largest, largest) if low < 0 < high else (min(low, 0.0), max(high, low + largest))
+    # A trace of the other sign is not worth a scale of two colours.
+    signed = min(-low, high) > TRACE * largest
+    limits = (-largest, largest) if signed else (0, largest) if high > -low else (low, 0)
 
     def draw(ax: Axes, row: Any, color: str) -> None:
         picture = _dense(row).reshape(shape)
         if len(shape) == 3:
             ax.imshow(np.clip((picture - low) / (high - low or 1.0), 0, 1))
         else:
-            ax.imshow(picture, cmap=SIGNED_SCALE if low < 0 < high else "gray_r", clim=limits)
+            ax.imshow(picture, cmap=SIGNED_SCALE if signed else "gray_r", clim=limits)
         ax.set(xticks=[], yticks=[])
         ax.spines[:].set(visible=True, edgecolor=color, linewidth=1.4)
 

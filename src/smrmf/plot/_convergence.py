@@ -56,7 +56,7 @@ def convergence(model: Any, ax: Axes | None = None) -> Axes:
         ax.annotate(
             f"{history[-1]:.4g}",
             (turns[-1], history[-1]),
-            (0, 6),
+            (0, 9),
             textcoords="offset points",
             ha="right",
             va="bottom",

@@ -11,6 +11,7 @@ from smrmf.plot._layout import layout
 from smrmf.plot._model import best_exemplars, check_coordinates, check_model, count_clusters
 from smrmf.plot._style import (
     COLORS,
+    NAME_LOOK,
     SCALE,
     cluster_names,
     color_of,
@@ -91,12 +92,12 @@ def map(  # noqa: A001 - the word for it
         else:
             words, codes = np.unique(colors.astype(str), return_inverse=True)
             draw_groups(ax, places, codes, list(words))
-        numbers = draw_names(ax, places, labels, called)
         best = [best_exemplars(model, cluster, n_shown) for cluster in range(len(called))] if n_shown else []
         if best and pictures is not None:
-            draw_thumbnails(ax, places, labels, best, pictures, numbers)
-        elif best:
-            draw_rings(ax, places[np.concatenate(best)])
+            draw_thumbnails(ax, places, labels, best, pictures, called)
+        else:
+            draw_names(ax, places, labels, called)
+            draw_rings(ax, places[np.concatenate(best)] if best else places[:0])
     return ax
 
 
@@ -175,21 +176,25 @@ def _draw_scale(ax: Axes, places: np.ndarray, values: np.ndarray, name: str) -> 
     bar.outline.set_visible(False)
 
 
-def draw_names(ax: Axes, places: np.ndarray, labels: np.ndarray, called: list[str]) -> list[Any]:
+def draw_names(ax: Axes, places: np.ndarray, labels: np.ndarray, called: list[str]) -> None:
     """Write each name on the point of its cluster that is nearest to the middle."""
-    texts = []
     for cluster, name in enumerate(called):
         members = places[labels == cluster]
         # A point, not the median itself, which may lie among other clusters if this one is in two parts.
         middle = members[np.argmin(np.linalg.norm(members - np.median(members, axis=0), axis=1))]
-        look: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "size": 11, "zorder": 5}
-        texts.append(ax.text(float(middle[0]), float(middle[1]), name, path_effects=halo(ax, 3), **look))
-    return texts
+        ax.text(float(middle[0]), float(middle[1]), name, path_effects=halo(ax, 3), **NAME_LOOK)
 
 
 def draw_rings(ax: Axes, places: np.ndarray) -> None:
     """Mark points by rings."""
     from matplotlib import rcParams
 
-    look: dict[str, Any] = {"s": 45, "linewidths": 0.9, "zorder": 3, "label": "_exemplars"}
+    if not len(places):
+        return
+    look: dict[str, Any] = {
+        "s": float(np.clip(3000 / len(places), 12, 45)),
+        "linewidths": 0.9,
+        "zorder": 3,
+        "label": "_exemplars",
+    }
     ax.scatter(places[:, 0], places[:, 1], facecolors="none", edgecolors=rcParams["text.color"], **look)

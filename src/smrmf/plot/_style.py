@@ -26,6 +26,9 @@ MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
 SCALE, SIGNED_SCALE = "viridis", "RdBu_r"
 GREY = "#8c8c8c"
 
+# Of the name of a cluster on a map.
+NAME_LOOK: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "size": 11, "zorder": 5}
+
 # No colour of text or background: those are the user's, light or dark.
 STYLE: dict[str, Any] = {
     "font.size": 9,

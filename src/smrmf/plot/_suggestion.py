@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVIDENCE = ("eigengap", "stability", "silhouette", "prediction")
-LINE = 80  # letters of the sentence in one line
+LINE = 75  # letters of the sentence in one line
+MOST_TICKS = 20
 
 
 def suggestion(suggestion: Any, figure: Figure | None = None) -> np.ndarray:
@@ -47,7 +48,7 @@ def suggestion(suggestion: Any, figure: Figure | None = None) -> np.ndarray:
     """
     numbers, columns = _table(suggestion)
     with drawing() as pyplot:
-        from matplotlib.ticker import MaxNLocator
+        from matplotlib.ticker import FixedLocator, MaxNLocator
 
         figure = own_figure(pyplot, figure, 6, 6)
         axes = figure.subplots(len(EVIDENCE), 1, sharex=True)
@@ -55,7 +56,8 @@ def suggestion(suggestion: Any, figure: Figure | None = None) -> np.ndarray:
             _draw_evidence(ax, numbers, columns[name], suggestion.n_clusters)
             ax.set_ylabel(name)
         axes[-1].set_xlabel("number of clusters")
-        axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
+        few = len(numbers) <= MOST_TICKS
+        axes[-1].xaxis.set_major_locator(FixedLocator(list(numbers)) if few else MaxNLocator(integer=True))
         figure.align_ylabels(axes)
         figure.suptitle(textwrap.fill(str(suggestion.reason), LINE), size=10)
     return axes

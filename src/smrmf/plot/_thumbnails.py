@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from smrmf._validation import ParameterError
-from smrmf.plot._style import color_of
+from smrmf.plot._style import NAME_LOOK, color_of, halo
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,9 +35,9 @@ def draw_thumbnails(
     labels: np.ndarray,
     best: list[np.ndarray],
     images: np.ndarray,
-    texts: list[Any],
+    called: list[str],
 ) -> None:
-    """Draw the best points of each cluster by their images, framed, clear of each other and of the texts."""
+    """Draw the best points of each cluster by their images, clear of each other, the first with its name."""
     from matplotlib.colors import Normalize
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
@@ -48,29 +48,27 @@ def draw_thumbnails(
     pixels = ax.transData.transform(places)
     side = SIDE * min(ax.bbox.width, ax.bbox.height)
     zoom = side / max(images.shape[1:3]) * 72 / figure.dpi
-    taken = [_box(text.get_window_extent()) for text in texts]
     frame = side + 2 * FRAME * figure.dpi / 72
     low, high = _range_of(images)
     # Of colours in a picture the scale means nothing.
     shades: dict[str, Any] = {"cmap": "gray_r", "norm": Normalize(0, 1), "interpolation": "nearest"}
-    for i in clear_of_each_other(_in_turns(best), pixels, frame, taken):
+    named: set[int] = set()
+    for i in clear_of_each_other(_in_turns(best), pixels, frame):
         picture = OffsetImage((images[i] - low) / (high - low), zoom=zoom, **shades)
         edge = {"edgecolor": color_of(labels[i]), "facecolor": "white", "linewidth": 1.4}
         ax.add_artist(AnnotationBbox(picture, tuple(places[i]), pad=0.15, bboxprops=edge, zorder=4))
+        if labels[i] not in named:
+            named.add(labels[i])
+            corner = (-0.5 * frame * 72 / figure.dpi, 0.5 * frame * 72 / figure.dpi)
+            look = NAME_LOOK | {"path_effects": halo(ax, 3), "textcoords": "offset points"}
+            ax.annotate(called[labels[i]], tuple(places[i]), corner, **look)
 
 
-def clear_of_each_other(
-    wanted: np.ndarray, centers: np.ndarray, side: float, taken: list[np.ndarray]
-) -> list[int]:
-    """Return those of the wanted points whose squares do not overlap earlier ones, or boxes that are taken.
-
-    A box is its left, bottom, right and upper end.
-    """
-    boxes, chosen = list(taken), []
+def clear_of_each_other(wanted: np.ndarray, centers: np.ndarray, side: float) -> list[int]:
+    """Return those of the wanted points whose squares of that side do not overlap the earlier ones."""
+    chosen: list[int] = []
     for i in wanted:
-        own = np.concatenate([centers[i] - side / 2, centers[i] + side / 2])
-        if all((own[:2] >= box[2:]).any() or (own[2:] <= box[:2]).any() for box in boxes):
-            boxes.append(own)
+        if (np.abs(centers[chosen] - centers[i]).max(axis=1) >= side).all():
             chosen.append(int(i))
     return chosen
 
@@ -79,10 +77,6 @@ def _in_turns(best: list[np.ndarray]) -> np.ndarray:
     """Return the best of every cluster, then the next ones, so that each has its share of the room."""
     rank = np.concatenate([np.arange(len(indices)) for indices in best])
     return np.concatenate(best)[np.argsort(rank, kind="stable")].astype(int)
-
-
-def _box(extent: Any) -> np.ndarray:
-    return np.array([extent.x0, extent.y0, extent.x1, extent.y1])
 
 
 def _range_of(images: np.ndarray) -> tuple[float, float]:
