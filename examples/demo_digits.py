@@ -13,21 +13,18 @@ from pathlib import Path
 
 import numpy as np
 from matplotlib.figure import Figure
-from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 from rich import box
 from rich.console import Console
 from rich.table import Table
 from sklearn.callback import ProgressBar
 from sklearn.datasets import load_digits
-from sklearn.manifold import TSNE
-from threadpoolctl import threadpool_limits
 
+import smrmf.plot
 from smrmf import FastSMRMF
 from smrmf.metrics import clustering_accuracy
+from smrmf.plot._style import COLORS
 
-# One colour per cluster, for the table and the map.
-COLORS = ["#f76707", "#228be6", "#2f9e44", "#e03131", "#ae3ec9"]
-COLORS += ["#0b9a8d", "#a0662b", "#f06595", "#5c5fe0", "#b3a100"]
+N_CLUSTERS = 10
 SHOWN = 5  # largest number of exemplars per cluster
 TITLE = "1797 handwritten digits in 10 clusters, with their exemplars"
 SUBTITLE = (
@@ -43,7 +40,7 @@ def table_of_clusters(model, digits):
     table = Table(box=box.SIMPLE_HEAD)
     for heading in ("cluster", "images", "best exemplars (index)", "they show", "commonest digit"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for cluster, color in enumerate(COLORS):
+    for cluster, color in enumerate(COLORS[:N_CLUSTERS]):
         counts = np.bincount(digits[model.labels_ == cluster], minlength=10)
         best = [i for i in model.exemplar_indices_ if model.labels_[i] == cluster][:SHOWN]
         table.add_row(
@@ -56,31 +53,15 @@ def table_of_clusters(model, digits):
     return table
 
 
-def without_overlap(model, centers, side):
-    """Return the best exemplars, a few per cluster, whose frames of that side stay clear of each other."""
-    chosen = []
-    for i in model.exemplar_indices_:
-        same = np.count_nonzero(model.labels_[chosen] == model.labels_[i])
-        if same < SHOWN and (np.abs(centers[chosen] - centers[i]).max(axis=1) > side).all():
-            chosen.append(i)
-    return chosen
-
-
 def draw(model, data, path):
-    """Write the map of all images; what is near on it looks alike."""
-    with threadpool_limits(1):  # so that the map does not depend on the number of cores
-        places = TSNE(init="pca", max_iter=400, random_state=0).fit_transform(data.data)
-    figure = Figure(figsize=(8, 6), dpi=200, facecolor="white")
-    figure.text(0.5, 0.975, TITLE, size=15, weight="bold", ha="center", va="top")
-    figure.text(0.5, 0.925, SUBTITLE, size=9.5, ha="center", va="top", linespacing=1.35)
-    axes = figure.add_axes((0, 0, 1, 0.88))
-    axes.set_axis_off()
-    axes.scatter(*places.T, s=11, c=[COLORS[k] for k in model.labels_], alpha=0.4, linewidths=0)
-    axes.autoscale_view()
-    for i in without_overlap(model, axes.transData.transform(places), 66):
-        image = OffsetImage(data.images[i], zoom=2.34, cmap="gray_r", interpolation="nearest")
-        frame = {"edgecolor": COLORS[model.labels_[i]], "linewidth": 1.8, "boxstyle": "round,pad=0.1"}
-        axes.add_artist(AnnotationBbox(image, places[i], pad=0.1, bboxprops=frame))
+    """Write the map of all images; what is near on it looks alike to the model."""
+    figure = Figure(figsize=(8, 6), dpi=200, facecolor="white", layout="constrained")
+    figure.suptitle(TITLE, size=15, weight="bold", x=0.01, ha="left")
+    ax = figure.subplots()
+    ax.set_title(SUBTITLE, size=9.5, linespacing=1.35, loc="left")
+    # Not by numbers alone: these are digits already.
+    names = [f"c{cluster}" for cluster in range(N_CLUSTERS)]
+    smrmf.plot.map(model, images=data.images, names=names, ax=ax)
     figure.savefig(path, format="png")
 
 
@@ -93,7 +74,7 @@ def main():
     console.print("Loading the digits that come with scikit-learn ...")
     data = load_digits()
     console.print(f"Clustering {len(data.data)} images of 8 x 8 pixels (the first run also compiles) ...")
-    model = FastSMRMF(n_clusters=10, random_state=0).set_callbacks(ProgressBar())
+    model = FastSMRMF(n_clusters=N_CLUSTERS, random_state=0).set_callbacks(ProgressBar())
     start = time.perf_counter()
     model.fit(data.data)
     seconds = time.perf_counter() - start
@@ -103,7 +84,7 @@ def main():
     console.print(f"Clustering accuracy [bold]{accuracy:.1%}[/]; the labels were used for this score only.")
     console.print(f"The fit took [bold]{seconds:.1f} s[/], compiling or loading compiled code included.")
 
-    console.print("Drawing the map (t-SNE, takes some seconds) ...")
+    console.print("Drawing the map ...")
     draw(model, data, picture)
     console.print(f"Wrote {picture}", style="bold", markup=False, soft_wrap=True)
 

@@ -92,12 +92,15 @@ def map(  # noqa: A001 - the word for it
         else:
             words, codes = np.unique(colors.astype(str), return_inverse=True)
             draw_groups(ax, places, codes, list(words))
-        best = [best_exemplars(model, cluster, n_shown) for cluster in range(len(called))] if n_shown else []
-        if best and pictures is not None:
-            draw_thumbnails(ax, places, labels, best, pictures, called)
-        else:
-            draw_names(ax, places, labels, called)
-            draw_rings(ax, places[np.concatenate(best)] if best else places[:0])
+        named: set[int] = set()
+        if n_shown and pictures is not None:
+            # Of all exemplars: those that there is room for.
+            ranked = [best_exemplars(model, cluster, len(labels)) for cluster in range(len(called))]
+            named = draw_thumbnails(ax, places, labels, ranked, n_shown, pictures, called)
+        elif n_shown:
+            best = [best_exemplars(model, cluster, n_shown) for cluster in range(len(called))]
+            draw_rings(ax, places[np.concatenate(best)])
+        draw_names(ax, places, labels, {k: name for k, name in enumerate(called) if k not in named})
     return ax
 
 
@@ -176,9 +179,9 @@ def _draw_scale(ax: Axes, places: np.ndarray, values: np.ndarray, name: str) -> 
     bar.outline.set_visible(False)
 
 
-def draw_names(ax: Axes, places: np.ndarray, labels: np.ndarray, called: list[str]) -> None:
+def draw_names(ax: Axes, places: np.ndarray, labels: np.ndarray, called: dict[int, str]) -> None:
     """Write each name on the point of its cluster that is nearest to the middle."""
-    for cluster, name in enumerate(called):
+    for cluster, name in called.items():
         members = places[labels == cluster]
         # A point, not the median itself, which may lie among other clusters if this one is in two parts.
         middle = members[np.argmin(np.linalg.norm(members - np.median(members, axis=0), axis=1))]
@@ -189,8 +192,6 @@ def draw_rings(ax: Axes, places: np.ndarray) -> None:
     """Mark points by rings."""
     from matplotlib import rcParams
 
-    if not len(places):
-        return
     look: dict[str, Any] = {
         "s": float(np.clip(3000 / len(places), 12, 45)),
         "linewidths": 0.9,

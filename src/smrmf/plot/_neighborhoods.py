@@ -132,8 +132,9 @@ def _draw_graph(ax: Axes, model: Any, places: np.ndarray, kept: np.ndarray) -> N
         ax.add_collection(edges)
     dots = dot_look(len(places)) | {"s": 4, "zorder": 2}
     ax.scatter(places[:, 0], places[:, 1], c=[color_of(cluster) for cluster in labels], **dots)
-    draw_rings(ax, places[kept])
-    draw_names(ax, places, labels, [str(cluster) for cluster in range(count_clusters(labels))])
+    if kept.any():
+        draw_rings(ax, places[kept])
+    draw_names(ax, places, labels, {k: str(k) for k in range(count_clusters(labels))})
     ax.set_title(f"{across.sum()} of {len(heads)} edges join different clusters")
 
 

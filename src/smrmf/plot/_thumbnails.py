@@ -12,7 +12,7 @@ from smrmf.plot._style import NAME_LOOK, color_of, halo
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIDE = 0.085  # of a thumbnail, as a share of the shorter side of the map
+SIDE = 0.06  # of a thumbnail, as a share of the shorter side of the map
 FRAME = 3.0  # points that the frame adds on each side
 
 
@@ -34,10 +34,14 @@ def draw_thumbnails(
     places: np.ndarray,
     labels: np.ndarray,
     best: list[np.ndarray],
+    count: int,
     images: np.ndarray,
     called: list[str],
-) -> None:
-    """Draw the best points of each cluster by their images, clear of each other, the first with its name."""
+) -> set[int]:
+    """Draw so many of the best points of each cluster by their images, and its name at the first of them.
+
+    Returns the clusters that have found room for one.
+    """
     from matplotlib.colors import Normalize
     from matplotlib.offsetbox import AnnotationBbox, OffsetImage
 
@@ -53,7 +57,7 @@ def draw_thumbnails(
     # Of colours in a picture the scale means nothing.
     shades: dict[str, Any] = {"cmap": "gray_r", "norm": Normalize(0, 1), "interpolation": "nearest"}
     named: set[int] = set()
-    for i in clear_of_each_other(_in_turns(best), pixels, frame):
+    for i in clear_of_each_other(_in_turns(best), pixels, frame, labels, count):
         picture = OffsetImage((images[i] - low) / (high - low), zoom=zoom, **shades)
         edge = {"edgecolor": color_of(labels[i]), "facecolor": "white", "linewidth": 1.4}
         ax.add_artist(AnnotationBbox(picture, tuple(places[i]), pad=0.15, bboxprops=edge, zorder=4))
@@ -62,13 +66,17 @@ def draw_thumbnails(
             corner = (-0.5 * frame * 72 / figure.dpi, 0.5 * frame * 72 / figure.dpi)
             look = NAME_LOOK | {"path_effects": halo(ax, 3), "textcoords": "offset points"}
             ax.annotate(called[labels[i]], tuple(places[i]), corner, **look)
+    return named
 
 
-def clear_of_each_other(wanted: np.ndarray, centers: np.ndarray, side: float) -> list[int]:
-    """Return those of the wanted points whose squares of that side do not overlap the earlier ones."""
+def clear_of_each_other(
+    wanted: np.ndarray, centers: np.ndarray, side: float, labels: np.ndarray, count: int
+) -> list[int]:
+    """Return the first points of each label, at most so many, whose squares of that side do not overlap."""
     chosen: list[int] = []
     for i in wanted:
-        if (np.abs(centers[chosen] - centers[i]).max(axis=1) >= side).all():
+        same = np.count_nonzero(labels[chosen] == labels[i])
+        if same < count and (np.abs(centers[chosen] - centers[i]).max(axis=1) >= side).all():
             chosen.append(int(i))
     return chosen
 
