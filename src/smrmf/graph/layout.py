@@ -29,7 +29,7 @@ FEW_POINTS, CELL_SIZE = 2500, 20
 # Rounds over the edges: fewer where cells have found the way.
 ROUNDS, ROUNDS_AFTER_CELLS = 400, 100
 # Points that an end of an edge is pushed away from, for each pull.
-N_PUSHES = 5
+N_PUSHES = 3
 # Radius of a component at the start, for each cube root of a point, and what is left free around it.
 SPREAD, MARGIN = 0.5, 0.5
 # Squared distance at which a pull has half its strength: neighbours do not collapse, and a cluster shows
@@ -192,8 +192,12 @@ def _pull_and_push(
                 if squared > FAR:
                     continue
                 strength = 2 / ((SMALLEST + squared) * (1 + squared))
-                places[i, 0] += rate * _step(strength * x)
-                places[i, 1] += rate * _step(strength * y)
+                # Both move, by the same: a component that only flees would run away from the others.
+                x, y = rate * _step(strength * x), rate * _step(strength * y)
+                places[i, 0] += x
+                places[i, 1] += y
+                places[k, 0] -= x
+                places[k, 1] -= y
 
 
 @kernel
