@@ -116,7 +116,15 @@ def test_a_path_is_laid_out_in_its_order():
 def test_a_large_graph_begins_at_its_cells(monkeypatch, blobs):
     X, y = blobs
     monkeypatch.setattr(layout, "FEW_POINTS", 100)
-    assert purity(layout_graph(near_graph(X), random_state=0), y) > 0.95
+    W = near_graph(X, 20)
+    assert connected_components(W)[0] == 1
+    # The start itself: pulls and pushes would mend a wrong one.
+    start = layout._start(W, np.random.RandomState(0))
+    edges = sp.coo_array(W)
+    linked = np.linalg.norm(start[edges.row] - start[edges.col], axis=1)
+    drawn = np.linalg.norm(start[edges.row] - start[edges.col[::-1]], axis=1)
+    assert np.median(linked) < 0.5 * np.median(drawn)
+    assert purity(layout_graph(W, random_state=0), y) > 0.95
 
 
 def test_cells_are_connected_parts(blobs):

@@ -335,9 +335,12 @@ def draw_all(model, places, digits):
 
 def test_settings_of_the_user_stay_as_they_are(model, places, digits):
     pyplot.gcf()  # the backend is chosen here, not by a picture
-    before = dict(matplotlib.rcParams)
-    draw_all(model, places, digits)
-    assert dict(matplotlib.rcParams) == before
+    with matplotlib.rc_context():
+        # From what matplotlib has by itself: an earlier picture may have left its settings.
+        matplotlib.rcdefaults()
+        before = dict(matplotlib.rcParams)
+        draw_all(model, places, digits)
+        assert dict(matplotlib.rcParams) == before
 
 
 def test_pyplot_has_what_is_drawn_without_axes(model, places):

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 # Found by a search for twelve colours that are far apart for every kind of colour vision: 17 or more in
 # CAM02-UCS between any two, with deuteranopia, protanopia and tritanopia, too. Their lightness goes from 31
-# to 80 of 100, so that they show on white and on black; some are equally light, and in grey look the same. The
-# first ones are those farthest from each other.
+# to 80 of 100, so that they show on white and on black; some are equally light, and in grey look the same.
+# The first ones are those farthest from each other.
 COLORS = ["#0096a5", "#a50000", "#b4d200", "#7800e1", "#87d2c3", "#968700"]
 COLORS += ["#e1a5ff", "#00694b", "#870f78", "#e11e78", "#f08778", "#9678ff"]
 # Colours repeat from the thirteenth cluster on, with the next shape.
