@@ -18,6 +18,7 @@ LAYERS = [
     ["selection", "factorization", "metrics", "datasets"],
     ["inspection"],
     ["plot"],
+    ["persistence"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
@@ -54,6 +55,7 @@ MODULES = {
         *("_cells", "_confidence", "_convergence", "_layout", "_map", "_model", "_neighborhoods", "_panels"),
         *("_style", "_suggestion", "_thumbnails"),
     },
+    "persistence": {"_checks", "_files"},
     "cli": {"_shared", "data", "reproduce"},
 }
 

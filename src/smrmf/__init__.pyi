@@ -12,6 +12,8 @@ from .factorization.nmf import NMFClustering as NMFClustering
 from .factorization.rmnmf import RMNMF as RMNMF
 from .factorization.selective_rmnmf import SelectiveRMNMF as SelectiveRMNMF
 from .factorization.smrmf import SMRMF as SMRMF
+from .persistence._files import load as load
+from .persistence._files import save as save
 from .selection.ds3 import DS3 as DS3
 from .selection.esc import ESC as ESC
 from .selection.ipm import IPM as IPM
