@@ -19,6 +19,7 @@ LAYERS = [
     ["inspection"],
     ["plot"],
     ["persistence"],
+    ["persistence", "tables"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
@@ -56,6 +57,10 @@ MODULES = {
         *("_style", "_suggestion", "_thumbnails"),
     },
     "persistence": {"_checks", "_files"},
+    "tables": {
+        *("_array_files", "_columns", "_decisions", "_delimited", "_notes", "_preparation", "_read"),
+        *("_record", "_results", "_scaling"),
+    },
     "cli": {"_shared", "data", "reproduce"},
 }
 

@@ -1,0 +1,143 @@
+"""What becomes of a column: used as numbers, used as words, or left out, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from smrmf.tables._columns import Columns
+from smrmf.tables._record import TableError, import_polars
+
+MOST_WORDS = 20  # that are few: more would make more columns of one than most tables have
+LONG_TEXT = 30  # letters on average, from which words that are mostly different are texts
+MOSTLY_NUMBERS = 0.8
+ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "unnamed: 0", "uuid"}
+
+Role = Literal["numbers", "words", "left out"]
+Reason = Literal["", "constant", "dates", "empty", "half empty", "id", "many words", "mixed", "other", "text"]
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of a column; of one that is left out the ``reason``, and as words what it ``does``."""
+
+    name: str
+    role: Role
+    reason: Reason = ""
+    does: str = ""
+    n_missing: int = 0
+    words: tuple[str, ...] = ()
+    low: float = 0.0
+    high: float = 0.0
+    mean: float = 0.0
+    median: float = 0.0
+    deviation: float = 0.0
+
+
+def decide(columns: Columns, name: str, asked_for: bool) -> Decision:
+    """Decide what becomes of a column; one that is ``asked_for`` is no id, whatever it looks like."""
+    kind = columns.kind(name)
+    if kind == "dates":
+        return Decision(name, "left out", "dates", "has dates or times")
+    if kind == "other":
+        return Decision(name, "left out", "other", "has values that are neither numbers nor words")
+    return (_decide_numbers if kind == "numbers" else _decide_words)(columns, name, asked_for)
+
+
+def finite_numbers(columns: Columns, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return a column and where it has no value; refuse infinite numbers."""
+    values = columns.numbers(name)
+    missing = np.isnan(values)
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise TableError(
+            f"{name!r} is infinite in row {row + 1}, counted from 1 ({infinite.sum()} such values in all): "
+            "correct it, or leave it empty."
+        )
+    return values, missing
+
+
+def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
+    values, missing = finite_numbers(columns, name)
+    n_missing = int(missing.sum())
+    if too_few := _too_few(name, n_missing, len(values)):
+        return too_few
+    present = values[~missing] if n_missing else values
+    low, high = float(present.min()), float(present.max())
+    if low == high:
+        return _constant(name, f"{low:g}", n_missing)
+    if not asked_for:
+        if _is_id(name):
+            return Decision(name, "left out", "id", "is an id by its name")
+        if not n_missing and len(present) > 2 and low == np.floor(low) and (np.diff(present) == 1).all():
+            return Decision(name, "left out", "id", "numbers the rows")
+    with np.errstate(over="ignore"):
+        deviation = float(present.std(dtype=np.float64))
+    if not np.isfinite(deviation):
+        largest = max(abs(low), abs(high))
+        raise TableError(f"{name!r} has numbers of up to {largest:.1e}: divide it by a power of ten.")
+    mean, median = float(present.mean(dtype=np.float64)), float(np.median(present))
+    return Decision(
+        name,
+        "numbers",
+        n_missing=n_missing,
+        low=low,
+        high=high,
+        mean=mean,
+        median=median,
+        deviation=deviation,
+    )
+
+
+def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
+    words = columns.words(name)
+    n_missing = int(words.null_count())
+    if too_few := _too_few(name, n_missing, len(words)):
+        return too_few
+    present = words.drop_nulls()
+    n_words = present.n_unique()
+    if n_words == 1:
+        return _constant(name, repr(present[0]), n_missing)
+    if _is_id(name) and not asked_for:
+        return Decision(name, "left out", "id", "is an id by its name")
+    if n_words <= MOST_WORDS and (asked_for or 2 * n_words <= len(present)):
+        return Decision(name, "words", n_missing=n_missing, words=tuple(present.unique().sort().to_list()))
+    if mixed := _mixed(name, words):
+        return mixed
+    if 2 * n_words > len(present) and present.str.len_chars().mean() >= LONG_TEXT:
+        return Decision(name, "left out", "text", "has texts")
+    if n_words == len(present):
+        return Decision(name, "left out", "id", "is another word in every row, as names and ids are")
+    return Decision(name, "left out", "many words", f"has {n_words} different words, more than are few")
+
+
+def _is_id(name: str) -> bool:
+    return name.lower() in ID_NAMES or name.lower().endswith("_id")
+
+
+def _too_few(name: str, n_missing: int, n_rows: int) -> Decision | None:
+    if n_missing == n_rows:
+        return Decision(name, "left out", "empty", "has no values")
+    if 2 * n_missing > n_rows:
+        does = f"has no value in {n_missing} of {n_rows} rows, more than half"
+        return Decision(name, "left out", "half empty", does)
+    return None
+
+
+def _constant(name: str, value: str, n_missing: int) -> Decision:
+    which = "every row that has a value" if n_missing else "every row"
+    return Decision(name, "left out", "constant", f"is {value} in {which}")
+
+
+def _mixed(name: str, words: Any) -> Decision | None:
+    """Return the decision on a column of numbers in which some words are none."""
+    numbers = words.cast(import_polars().Float64, strict=False)
+    wrong = numbers.is_null() & words.is_not_null()
+    if not wrong.any() or numbers.is_not_null().sum() < MOSTLY_NUMBERS * (len(words) - words.null_count()):
+        return None
+    row = int(wrong.arg_max())
+    does = f"has numbers, but also words, as {words[row]!r:.60} in row {row + 1}, counted from 1"
+    return Decision(name, "left out", "mixed", does)

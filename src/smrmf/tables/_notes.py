@@ -1,0 +1,87 @@
+"""Sentences on what was decided of columns; many columns of one kind share one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from smrmf.tables._decisions import Decision
+from smrmf.tables._record import MOST_NAMED, listed
+
+MOST_COUNTED = 10  # columns with missing values in one sentence
+# What several columns do that are left out for a reason, and what a user can do about it.
+LEFT_OUT = {
+    "constant": ("are the same in every row", ""),
+    "dates": ("have dates or times", "; make numbers of them first, such as days since one date"),
+    "empty": ("have no values", ""),
+    "half empty": ("have no value in more than half of the rows", ""),
+    "id": ("are ids", "; ask for it by name to use it"),
+    "many words": ("have many different words", "; join rare ones to use it"),
+    "mixed": ("have numbers, but also words", "; correct or empty these"),
+    "other": ("have values that are neither numbers nor words", ""),
+    "text": (
+        "have texts",
+        "; to cluster these, make a table of them with sklearn's TfidfVectorizer, and use metric='cosine'",
+    ),
+}
+
+
+def notes_on_columns(decisions: Sequence[Decision], n_rows: int) -> list[str]:
+    """Return what a user must know of the columns: which are used, which not and why, and what was filled."""
+    used = [decision for decision in decisions if decision.role != "left out"]
+    return [
+        *_on_use(decisions),
+        *_on_what_is_left_out([decision for decision in decisions if decision.role == "left out"]),
+        *_on_missing([decision for decision in used if decision.n_missing], n_rows),
+    ]
+
+
+def _on_use(decisions: Sequence[Decision]) -> list[str]:
+    numbers = [decision.name for decision in decisions if decision.role == "numbers"]
+    words = [decision for decision in decisions if decision.role == "words"]
+    notes = [f"Of {len(decisions)} columns, {len(numbers)} are used as numbers and {len(words)} as words."]
+    if words:
+        count = sum(len(column.words) for column in words)
+        notes.append(
+            f"Words ({listed([column.name for column in words])}) become {count} columns, one for each; "
+            "another word weighs as much as one standard deviation of a column of numbers."
+        )
+    return notes
+
+
+def _on_what_is_left_out(decisions: Sequence[Decision]) -> list[str]:
+    notes = []
+    for reason, (do, way_out) in LEFT_OUT.items():
+        same = [decision for decision in decisions if decision.reason == reason]
+        if len(same) <= MOST_NAMED:
+            notes += [f"{decision.name!r} {decision.does}: left out{way_out}." for decision in same]
+        else:
+            notes.append(f"{listed([decision.name for decision in same])} {do}: left out{way_out}.")
+    return notes
+
+
+def _on_missing(decisions: Sequence[Decision], n_rows: int) -> list[str]:
+    notes = []
+    for role, one, many in (
+        ("numbers", "filled with its median", "filled with the median of each"),
+        ("words", "counts as none of its words", "counts as none of their words"),
+    ):
+        same = [decision for decision in decisions if decision.role == role]
+        if len(same) > MOST_NAMED:
+            counted = [f"{decision.name!r} ({decision.n_missing})" for decision in same[:MOST_COUNTED]]
+            more = f" and {len(same) - MOST_COUNTED} more columns" if len(same) > MOST_COUNTED else ""
+            notes.append(f"Of {n_rows} rows some have no value in {', '.join(counted)}{more}: {many}.")
+            continue
+        for decision in same:
+            median = f", {decision.median:g}" if role == "numbers" else ""
+            notes.append(
+                f"{decision.name!r} has no value in {decision.n_missing} of {n_rows} rows: {one}{median}."
+            )
+    return notes
+
+
+def note_on_empty_rows(count: int) -> list[str]:
+    """Return what a user must know of rows without any value."""
+    if not count:
+        return []
+    rows = "1 row has" if count == 1 else f"{count} rows have"
+    return [f"{rows} no value in any column that is used, and medians in all: drop such rows if you can."]

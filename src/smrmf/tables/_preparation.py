@@ -1,0 +1,241 @@
+"""From a table of several types to an array of numbers, for a fit and for new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from smrmf._validation import NONE, Constraints, InstanceOf, OneOf, check_parameters
+from smrmf.tables._columns import Columns, columns_of
+from smrmf.tables._decisions import decide, finite_numbers
+from smrmf.tables._notes import note_on_empty_rows, notes_on_columns
+from smrmf.tables._record import DataTable, TableError, listed
+from smrmf.tables._scaling import scaling
+
+
+class TablePreparation(TransformerMixin, BaseEstimator):
+    """Make an array of numbers of a table, and say what was decided on the way.
+
+    Numbers are scaled, and missing ones filled with the median of the column. Columns of few words become one
+    column for each word. Columns that would only disturb are left out: ids, constants, texts, dates, and what
+    is mostly empty. New rows are treated as those of the fit, by the names of the columns.
+
+    Parameters
+    ----------
+    columns : list of str or None, default=None
+        The columns to use, also if they look like ids; None decides on all.
+    scale : {"auto", "standard", "minmax", "none"}, default="auto"
+        How columns of numbers are made comparable: by mean and standard deviation, by their range, or not at
+        all. "auto" is "standard", but "none" where more than 20 columns, and no others, have about
+        the same range, as pixels and counts do.
+
+    Attributes
+    ----------
+    notes_ : list of str
+        One sentence for everything that a user must know.
+    numbers_ : list of str
+        The columns that are used as numbers.
+    words_ : dict of list of str
+        The columns that are used as words, each with its words.
+    feature_names_out_ : list of str
+        The columns of the array.
+    medians_, offsets_, divisors_ : arrays
+        What fills a missing number, what is taken from a number, and what it is divided by.
+    word_weight_ : float
+        What stands in the column of a word: a mismatch is as far as one standard deviation of numbers.
+    dtype_ : str
+        The precision of the array: single if all numbers have it.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from smrmf.tables import TablePreparation
+    >>> birds = polars.DataFrame(
+    ...     {"mass": [12.0, 14.0, None, 16.0], "sex": ["f", "m", "f", "m"], "legs": [2, 2, 2, 2]}
+    ... )
+    >>> preparation = TablePreparation().fit(birds)
+    >>> preparation.transform(birds).round(2)
+    array([[-1.22,  0.71,  0.  ],
+           [ 0.  ,  0.  ,  0.71],
+           [ 0.  ,  0.71,  0.  ],
+           [ 1.22,  0.  ,  0.71]])
+    >>> preparation.notes_[2]
+    "'legs' is 2 in every row: left out."
+    """
+
+    _constraints: ClassVar[Constraints] = {
+        "columns": (NONE, InstanceOf("a list of names", list, tuple)),
+        "scale": (OneOf("auto", "standard", "minmax", "none"),),
+    }
+
+    def __init__(self, columns: Sequence[str] | None = None, *, scale: str = "auto") -> None:
+        self.columns = columns
+        self.scale = scale
+
+    def fit(self, frame: Any, y: None = None) -> Self:
+        """Decide what becomes of every column.
+
+        Parameters
+        ----------
+        frame : DataTable, polars DataFrame, array or CSR array
+            The table; what polars makes a DataFrame of will do, too.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self
+            The fitted preparation.
+        """
+        check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
+        if (array := _sparse(frame)) is not None:
+            return self._fit_sparse(array, frame)
+        columns = columns_of(frame)
+        _check_names(columns, self.columns or ())
+        decisions = [decide(columns, name, bool(self.columns)) for name in self.columns or columns.names]
+        notes = notes_on_columns(decisions, columns.n_rows)
+        numbers = [decision for decision in decisions if decision.role == "numbers"]
+        words = {decision.name: list(decision.words) for decision in decisions if decision.role == "words"}
+        if not numbers and not words:
+            raise TableError(f"No column is left to use. {' '.join(notes[1:4])}")
+        chosen = scaling(self.scale, numbers, bool(words))
+        self.numbers_, self.words_ = [decision.name for decision in numbers], words
+        self.medians_ = np.array([decision.median for decision in numbers])
+        self.offsets_, self.divisors_, self.word_weight_, note = chosen
+        singles = [columns.is_single(name) for name in self.numbers_]
+        self.dtype_ = "float32" if singles and all(singles) else "float64"
+        self.feature_names_out_ = [
+            *self.numbers_,
+            *(f"{name}={word}" for name, known in words.items() for word in known),
+        ]
+        self.n_features_in_ = len(columns.names)
+        self.is_sparse_ = False
+        any_full = any(decision.role != "left out" and not decision.n_missing for decision in decisions)
+        empty = 0 if any_full else int(self._empty_rows(columns).sum())
+        self.notes_ = [*notes, *note_on_empty_rows(empty), *([note] if note else [])]
+        return self
+
+    def transform(self, frame: Any) -> np.ndarray | sp.csr_array:
+        """Return the numbers of a table, for the rows of the fit or for new ones.
+
+        Parameters
+        ----------
+        frame : DataTable, polars DataFrame, array or CSR array
+            The table, with the columns of the fit in any order, and perhaps others, which are ignored.
+
+        Returns
+        -------
+        X : array of shape (n_rows, n_columns_out)
+            The numbers; of a sparse table a CSR array.
+        """
+        check_is_fitted(self)
+        if (array := _sparse(frame)) is not None or self.is_sparse_:
+            return self._sparse_as_it_is(array)
+        columns = self._columns(frame)
+        # Made once, and filled column by column: there is never a second copy of the whole table.
+        X = np.zeros((columns.n_rows, len(self.feature_names_out_)), dtype=self.dtype_)
+        for place, name in enumerate(self.numbers_):
+            values = self._filled(columns, place, name)
+            np.subtract(values, self.offsets_[place], out=X[:, place], casting="same_kind")
+            X[:, place] /= self.divisors_[place]
+        place = len(self.numbers_)
+        for name, known in self.words_.items():
+            words = columns.words(name)
+            for word in known:
+                X[(words == word).fill_null(False).to_numpy(), place] = self.word_weight_
+                place += 1
+        return X
+
+    def used(self, frame: Any) -> dict[str, np.ndarray]:
+        """Return the columns of numbers that are used, in their own units, with missing values filled.
+
+        Parameters
+        ----------
+        frame : DataTable, polars DataFrame or array
+            The table.
+
+        Returns
+        -------
+        columns : dict of arrays
+            The numbers of every column.
+        """
+        check_is_fitted(self)
+        if self.is_sparse_:
+            raise TableError("The table is sparse, and its columns are too many to show: give a dense one.")
+        columns = self._columns(frame)
+        return {name: self._filled(columns, place, name) for place, name in enumerate(self.numbers_)}
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns of the array.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        names : array of str
+            Columns of numbers by their names, those of words as ``name=word``.
+        """
+        check_is_fitted(self)
+        return np.array(self.feature_names_out_, dtype=object)
+
+    def _columns(self, frame: Any) -> Columns:
+        columns = columns_of(frame)
+        _check_names(columns, [*self.numbers_, *self.words_])
+        return columns
+
+    def _filled(self, columns: Columns, place: int, name: str) -> np.ndarray:
+        values, missing = finite_numbers(columns, name)
+        return np.where(missing, values.dtype.type(self.medians_[place]), values) if missing.any() else values
+
+    def _empty_rows(self, columns: Columns) -> np.ndarray:
+        """Return which rows have no value in any column that is used."""
+        empty = np.ones(columns.n_rows, dtype=bool)
+        for name in self.numbers_:
+            empty &= np.isnan(columns.numbers(name))
+        for name in self.words_:
+            empty &= columns.words(name).is_null().to_numpy()
+        return empty
+
+    def _fit_sparse(self, array: sp.csr_array, frame: Any) -> Self:
+        if self.scale not in ("auto", "none") or self.columns:
+            raise TableError("A sparse table is used as it is: leave columns and scale at their defaults.")
+        width = array.shape[1]
+        self.numbers_ = (
+            frame.names if isinstance(frame, DataTable) else [f"x{place}" for place in range(width)]
+        )
+        self.words_, self.feature_names_out_, self.is_sparse_ = {}, self.numbers_, True
+        self.n_features_in_ = width
+        self.notes_ = [f"The table is sparse: its {width} columns are used as they are, without scaling."]
+        return self
+
+    def _sparse_as_it_is(self, array: sp.csr_array | None) -> sp.csr_array:
+        if array is None or not self.is_sparse_:
+            fitted, given = ("sparse", "dense") if self.is_sparse_ else ("dense", "sparse")
+            raise TableError(
+                f"The table of the fit is {fitted}, and this one {given}: give both in one form."
+            )
+        if array.shape[1] != self.n_features_in_:
+            said = f"The table has {array.shape[1]} columns, but that of the fit has {self.n_features_in_}"
+            raise TableError(f"{said}: give the same columns.")
+        return array
+
+
+def _sparse(frame: Any) -> sp.csr_array | None:
+    array = frame.frame if isinstance(frame, DataTable) else frame
+    return sp.csr_array(array) if sp.issparse(array) else None
+
+
+def _check_names(columns: Columns, wanted: Sequence[str]) -> None:
+    known = set(columns.names)
+    absent = [name for name in wanted if name not in known]
+    if absent:
+        has = listed(columns.names)
+        raise TableError(f"The table has no column {listed(absent)}, which is needed; it has {has}.")

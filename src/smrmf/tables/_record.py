@@ -1,0 +1,50 @@
+"""A table as it was read, and how the room speaks of columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+MOST_NAMED = 3  # columns in one sentence
+
+
+class TableError(ValueError):
+    """A table, or the file of one, cannot be used."""
+
+
+@dataclass(frozen=True, eq=False)
+class DataTable:
+    """A table that was read: the columns to use, what stands beside them, and what a user must know.
+
+    ``frame`` is a polars DataFrame, an array or a CSR array, with the columns ``names``. ``ids`` and
+    ``labels`` are words for every row, as they stand in the file, or None.
+    """
+
+    frame: Any
+    names: list[str]
+    ids: list[str] | None = None
+    labels: list[str] | None = None
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.frame.shape[0])
+
+
+def import_polars() -> Any:
+    """Return polars, which is imported only where a table of several types is at hand."""
+    try:
+        import polars
+    except ImportError as error:
+        raise ImportError("Tables need polars: pip install 'smrmf[app]'.") from error
+    return polars
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Return names for a sentence, only the first of many."""
+    shown = [repr(name) for name in names[:MOST_NAMED]]
+    if len(names) > MOST_NAMED:
+        return f"{', '.join(shown)} and {len(names) - MOST_NAMED} more"
+    return " and ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)

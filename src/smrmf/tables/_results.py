@@ -1,0 +1,115 @@
+"""Write small tables into a folder, which is complete or absent."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from smrmf.tables._record import TableError
+
+
+def write_results(
+    directory: str | os.PathLike[str],
+    tables: Mapping[str, Mapping[str, Sequence[Any]]],
+    force: bool = False,
+) -> list[Path]:
+    """Write several tables as CSV into a new folder, so that a crash leaves all of them or none.
+
+    They are written beside it, and the folder gets its name when all are complete. An earlier one that is
+    replaced is moved aside before, and removed after: at any moment one of both is there, whole, in the worst
+    case under a name that begins with a dot.
+
+    Parameters
+    ----------
+    directory : str or path
+        The folder, in one that exists.
+    tables : dict of dict of sequences
+        By the name of the file, without suffix, the columns of every table by their names. Values are written
+        as they are, None as nothing.
+    force : bool, default=False
+        Whether an earlier folder may be replaced; one that has other files than ``.csv`` never is.
+
+    Returns
+    -------
+    paths : list of Path
+        The files.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from smrmf.tables import write_results
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     tables = {"clusters": {"id": ["007", "b, c"], "cluster": [1, 2]}}
+    ...     paths = write_results(Path(folder) / "results", tables)
+    ...     print(paths[0].name, paths[0].read_text().splitlines())
+    clusters.csv ['id,cluster', '007,1', '"b, c",2']
+    """
+    # Of a link the folder behind it is replaced, and the link stays.
+    folder = Path(directory).resolve()
+    _check_tables(tables)
+    _check_place(folder, force)
+    aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+    try:
+        new = aside / "new"
+        new.mkdir()
+        for name, columns in tables.items():
+            _write(new / f"{name}.csv", columns)
+        _check_place(folder, force)  # another process may have been faster
+        if folder.exists():
+            os.rename(folder, aside / "old")
+        try:
+            os.rename(new, folder)
+        except BaseException:
+            if (aside / "old").exists():
+                os.rename(aside / "old", folder)
+            raise
+    finally:
+        # Not if the old one could not be brought back: then it is the only one.
+        if folder.exists() or not (aside / "old").exists():
+            shutil.rmtree(aside, ignore_errors=True)
+    return [folder / f"{name}.csv" for name in tables]
+
+
+def _check_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
+    for name, columns in tables.items():
+        if not name or Path(name).name != name or name.startswith("."):
+            raise TableError(
+                f"{name!r} cannot be the name of a table: give one without slashes and leading dots."
+            )
+        if len({len(column) for column in columns.values()}) > 1:
+            lengths = ", ".join(f"{column!r}: {len(values)}" for column, values in columns.items())
+            raise TableError(
+                f"Columns of {name!r} have different lengths ({lengths}): give all rows of each."
+            )
+
+
+def _check_place(folder: Path, force: bool) -> None:
+    if not folder.parent.is_dir():
+        raise FileNotFoundError(
+            f"There is no folder {folder.parent} to write {folder.name} in: make it first."
+        )
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise FileExistsError(f"{folder} is a file: give the name of a new folder.")
+    if not force:
+        raise FileExistsError(f"{folder} exists already: give another name, or use force to replace it.")
+    # Whoever gives their home by mistake must not lose it.
+    others = sorted(path.name for path in folder.iterdir() if path.suffix != ".csv" or not path.is_file())
+    if others:
+        raise FileExistsError(f"{folder} has {others[0]!r}, which is no table of results: give another name.")
+
+
+def _write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        file.flush()
+        os.fsync(file.fileno())
