@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import smrmf
-from smrmf import datasets, metrics, sharing
+from smrmf import datasets, metrics, sharing, tables
 
 ESTIMATORS = [name for name in smrmf.__all__ if inspect.isclass(getattr(smrmf, name))]
 FUNCTIONS = [name for name in smrmf.__all__ if inspect.isfunction(getattr(smrmf, name))]
@@ -38,7 +38,7 @@ def test_a_public_name_is_an_estimator_a_function_or_a_module():
     assert set(smrmf.__all__) == {*ESTIMATORS, *FUNCTIONS, "metrics", "plot"}
 
 
-@pytest.mark.parametrize("module", [datasets, metrics, sharing], ids=lambda module: module.__name__)
+@pytest.mark.parametrize("module", [datasets, metrics, sharing, tables], ids=lambda module: module.__name__)
 def test_a_public_module_names_all_that_it_defines_and_promises(module):
     defined = {name for name, found in vars(module).items() if inspect.isfunction(found)}
     own = {name for name in defined if getattr(module, name).__module__.startswith(module.__name__)}

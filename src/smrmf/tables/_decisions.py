@@ -72,7 +72,7 @@ def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
     if not asked_for:
         if _is_id(name):
             return Decision(name, "left out", "id", "is an id by its name")
-        if not n_missing and len(present) > 2 and low == np.floor(low) and (np.diff(present) == 1).all():
+        if not n_missing and len(present) > 2 and low == np.floor(low) and _counts_up(present):
             return Decision(name, "left out", "id", "numbers the rows")
     with np.errstate(over="ignore"):
         deviation = float(present.std(dtype=np.float64))
@@ -112,6 +112,11 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
     if n_words == len(present):
         return Decision(name, "left out", "id", "is another word in every row, as names and ids are")
     return Decision(name, "left out", "many words", f"has {n_words} different words, more than are few")
+
+
+def _counts_up(values: np.ndarray) -> bool:
+    with np.errstate(over="ignore"):  # of numbers that are refused later
+        return bool((np.diff(values) == 1).all())
 
 
 def _is_id(name: str) -> bool:
