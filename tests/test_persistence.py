@@ -7,6 +7,7 @@ import io
 import json
 import os
 import pickle
+import sys
 from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import numpy as np
@@ -214,6 +215,12 @@ def test_what_cannot_be_saved_is_refused(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_without_skops_a_sentence_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    with pytest.raises(ImportError, match=r"Model files need skops: pip install 'smrmf\[app\]'"):
+        smrmf.save(fitted(), tmp_path / "m")
+
+
 def manhattan(one, two):
     return abs(one - two).sum()
 
@@ -376,6 +383,10 @@ def test_contents_that_would_lead_out_of_arrays_are_refused(tmp_path):
     for labels in (model.labels_[:-1], model.labels_ + 60, model.labels_ - 1, model.labels_.astype(float)):
         model.labels_ = labels
         refused(smrmf.save(model, tmp_path / "m", overwrite=True), "its labels are no")
+    for points in (model._fit_data * np.nan, model._fit_data[0], model._fit_data.astype(int)):
+        model = fitted()
+        model._fit_data = points
+        refused(smrmf.save(model, tmp_path / "m", overwrite=True), "its points are no finite numbers")
     model = fitted()
     model.affinity_.indices[0] = 10**6
     refused(smrmf.save(model, tmp_path / "m", overwrite=True), "is damaged .*indices")

@@ -132,8 +132,8 @@ def test_columns_are_chosen_by_name(file):
         ("\na,b\n", "t.csv", "begins with an empty line"),
         ("a,b\n", "t.csv", "has the names of 2 columns, but no rows"),
         ("a,b,a\n1,2,3\n", "t.csv", "has more than one column 'a'"),
-        ("a,b\n1,2\n3\n", "t.csv", "has 1 fields in line 3, but 2 columns"),
-        ("a,b\n1,2\n3,4,5\n", "t.csv", "has 3 fields in line 3, but 2 columns"),
+        ("a,b\n1,2\n3\n", "t.csv", "has 2 columns, but 1 in line 3"),
+        ("a,b\n1,2\n3,4,5\n", "t.csv", "has 2 columns, but 3 in line 3"),
         ('a,b\n1,2\n"x,3\n', "t.csv", "in line 3"),
         (b"a,b\n1,caf\xe9\n", "t.csv", "is not written in UTF-8 .*0xe9"),
         (b"a,b\n" + b"1,x\n" * 30_000 + b"1,caf\xe9\n", "t.csv", "is not written in UTF-8 .*0xe9"),
@@ -293,9 +293,13 @@ def test_infinite_and_immense_numbers_are_refused():
         TablePreparation().fit(pl.DataFrame({"a": [1e308, -1e308, 2.0]}))
 
 
-def test_a_table_of_which_nothing_is_left_is_refused():
+def test_a_table_of_which_nothing_is_left_is_refused_and_the_earlier_fit_stays():
+    preparation = TablePreparation().fit(pl.DataFrame({"b": [True, False, True, None, False]}))
+    before = dict(vars(preparation))
     with pytest.raises(TableError, match=r"No column is left to use\. 'a' is 1 in every row"):
-        TablePreparation().fit(pl.DataFrame({"a": [1, 1]}))
+        preparation.fit(pl.DataFrame({"a": [1, 1]}))
+    assert vars(preparation) == before
+    assert preparation.words_ == {"b": ["false", "true"]}
 
 
 # Numbers and words in one unit
@@ -403,6 +407,12 @@ def test_a_preparation_is_saved_with_the_model(penguins, tmp_path):
     np.testing.assert_array_equal(same[0].transform(penguins), model[0].transform(penguins))
     np.testing.assert_array_equal(same.predict(penguins.frame[:50]), model[-1].labels_[:50])
     assert same[0].notes_ == model[0].notes_
+
+
+def test_without_polars_a_sentence_says_what_to_install(file, monkeypatch):
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(ImportError, match=r"Tables need polars: pip install 'smrmf\[app\]'"):
+        read_table(file("a,b\n1,2\n"))
 
 
 def test_the_room_costs_next_to_nothing_to_import():

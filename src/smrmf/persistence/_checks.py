@@ -13,11 +13,13 @@ from collections.abc import Iterator
 from typing import Any
 from zipfile import ZIP_STORED, ZipFile
 
+import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 import smrmf
+from smrmf._arrays import all_finite
 
 # Grows when files of before can no longer be read as they are.
 SCHEMA = 1
@@ -170,11 +172,18 @@ def check_contents(model: Any) -> None:
         if sp.issparse(part) and part.format in ("csr", "csc"):
             part.check_format(full_check=True)
         if hasattr(part, "_fit_data"):
-            n, labels = part._fit_data.shape[0], part.labels_
-            if labels.shape != (n,) or labels.dtype.kind != "i" or len(part.embedding_) != n:
-                raise ModelFileError("its labels are not those of its points; save the model again")
-            if labels.min() < 0 or labels.max() >= n:
-                raise ModelFileError("its labels are no clusters of its points; save the model again")
+            _check_points(part._fit_data, part.labels_, part.embedding_)
+
+
+def _check_points(points: Any, labels: np.ndarray, embedding: np.ndarray) -> None:
+    n = points.shape[0]
+    values = points.data if sp.issparse(points) else points
+    if points.ndim != 2 or points.dtype not in (np.float32, np.float64) or not all_finite(values):
+        raise ModelFileError("its points are no finite numbers; save the model again")
+    if labels.shape != (n,) or labels.dtype.kind != "i" or len(embedding) != n:
+        raise ModelFileError("its labels are not those of its points; save the model again")
+    if labels.min() < 0 or labels.max() >= n:
+        raise ModelFileError("its labels are no clusters of its points; save the model again")
 
 
 def _parts(value: Any) -> Iterator[Any]:

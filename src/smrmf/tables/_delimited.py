@@ -36,7 +36,7 @@ class Source(NamedTuple):
         """Return a stream of the bytes, unpacked."""
         if isinstance(self.content, bytes):
             return io.BytesIO(self.content)
-        return gzip.open(self.content) if self.content.suffix == ".gz" else self.content.open("rb")
+        return gzip.open(self.content) if self.content.suffix.lower() == ".gz" else self.content.open("rb")
 
 
 class Form(NamedTuple):
@@ -155,13 +155,13 @@ def _frame(source: Source, form: Form, **options: Any) -> Any:
                 raise
             # The guess from the first rows was wrong: look at all of them, which takes twice as long.
             frame = read(infer_schema_length=None)
+        # By place: polars has other names for those with spaces around them.
+        frame.columns = form.names
     except polars.exceptions.PolarsError as error:
         _refuse_first_strange_row(source, form)
         reason = str(error).partition("\n")[0]
         said = f"{source.name} cannot be read as a table ({reason:.200}): correct the file."
         raise TableError(said) from error
-    # By place: polars gives other names to those with spaces around them.
-    frame.columns = form.names[: len(frame.columns)]
     return frame
 
 
@@ -183,7 +183,7 @@ def _refuse_first_strange_row(source: Source, form: Form) -> list[int]:
             blank.append(place)
         elif len(row) != len(form.names):
             raise TableError(
-                f"{source.name} has {len(row)} fields in line {line}, but {len(form.names)} columns: "
+                f"{source.name} has {len(form.names)} columns, but {len(row)} in line {line}: "
                 "correct the line; a field with a separator in it must be quoted."
             )
     return blank

@@ -38,7 +38,8 @@ def notes_on_columns(decisions: Sequence[Decision], n_rows: int) -> list[str]:
 def _on_use(decisions: Sequence[Decision]) -> list[str]:
     numbers = [decision.name for decision in decisions if decision.role == "numbers"]
     words = [decision for decision in decisions if decision.role == "words"]
-    notes = [f"Of {len(decisions)} columns, {len(numbers)} are used as numbers and {len(words)} as words."]
+    left_out = len(decisions) - len(numbers) - len(words)
+    notes = [f"Columns used as numbers: {len(numbers)}, as words: {len(words)}, left out: {left_out}."]
     if words:
         count = sum(len(column.words) for column in words)
         notes.append(

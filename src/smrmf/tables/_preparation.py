@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from smrmf._validation import NONE, Constraints, InstanceOf, OneOf, check_parameters
 from smrmf.tables._columns import Columns, columns_of
-from smrmf.tables._decisions import decide, finite_numbers
+from smrmf.tables._decisions import Decision, decide, finite_numbers
 from smrmf.tables._notes import note_on_empty_rows, notes_on_columns
 from smrmf.tables._record import DataTable, TableError, listed
 from smrmf.tables._scaling import scaling
@@ -50,6 +50,8 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         What stands in the column of a word: a mismatch is as far as one standard deviation of numbers.
     dtype_ : str
         The precision of the array: single if all numbers have it.
+    n_features_in_, is_sparse_ : int, bool
+        How many columns the table of the fit has, and whether it is sparse, and used as it is.
 
     Examples
     --------
@@ -72,6 +74,18 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         "columns": (NONE, InstanceOf("a list of names", list, tuple)),
         "scale": (OneOf("auto", "standard", "minmax", "none"),),
     }
+
+    notes_: list[str]
+    numbers_: list[str]
+    words_: dict[str, list[str]]
+    feature_names_out_: list[str]
+    medians_: np.ndarray
+    offsets_: np.ndarray
+    divisors_: np.ndarray
+    word_weight_: float
+    dtype_: str
+    n_features_in_: int
+    is_sparse_: bool
 
     def __init__(self, columns: Sequence[str] | None = None, *, scale: str = "auto") -> None:
         self.columns = columns
@@ -99,25 +113,12 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         _check_names(columns, self.columns or ())
         decisions = [decide(columns, name, bool(self.columns)) for name in self.columns or columns.names]
         notes = notes_on_columns(decisions, columns.n_rows)
-        numbers = [decision for decision in decisions if decision.role == "numbers"]
-        words = {decision.name: list(decision.words) for decision in decisions if decision.role == "words"}
-        if not numbers and not words:
+        used = [decision for decision in decisions if decision.role != "left out"]
+        if not used:
             raise TableError(f"No column is left to use. {' '.join(notes[1:4])}")
-        chosen = scaling(self.scale, numbers, bool(words))
-        self.numbers_, self.words_ = [decision.name for decision in numbers], words
-        self.medians_ = np.array([decision.median for decision in numbers])
-        self.offsets_, self.divisors_, self.word_weight_, note = chosen
-        singles = [columns.is_single(name) for name in self.numbers_]
-        self.dtype_ = "float32" if singles and all(singles) else "float64"
-        self.feature_names_out_ = [
-            *self.numbers_,
-            *(f"{name}={word}" for name, known in words.items() for word in known),
-        ]
-        self.n_features_in_ = len(columns.names)
-        self.is_sparse_ = False
-        any_full = any(decision.role != "left out" and not decision.n_missing for decision in decisions)
-        empty = 0 if any_full else int(self._empty_rows(columns).sum())
-        self.notes_ = [*notes, *note_on_empty_rows(empty), *([note] if note else [])]
+        notes += note_on_empty_rows(_n_empty_rows(columns, used))
+        # One step, at the end: a fit that is refused leaves the earlier one as it is.
+        self.__dict__ |= _attributes(columns, used, self.scale, notes)
         return self
 
     def transform(self, frame: Any) -> np.ndarray | sp.csr_array:
@@ -195,25 +196,20 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         values, missing = finite_numbers(columns, name)
         return np.where(missing, values.dtype.type(self.medians_[place]), values) if missing.any() else values
 
-    def _empty_rows(self, columns: Columns) -> np.ndarray:
-        """Return which rows have no value in any column that is used."""
-        empty = np.ones(columns.n_rows, dtype=bool)
-        for name in self.numbers_:
-            empty &= np.isnan(columns.numbers(name))
-        for name in self.words_:
-            empty &= columns.words(name).is_null().to_numpy()
-        return empty
-
     def _fit_sparse(self, array: sp.csr_array, frame: Any) -> Self:
         if self.scale not in ("auto", "none") or self.columns:
             raise TableError("A sparse table is used as it is: leave columns and scale at their defaults.")
         width = array.shape[1]
-        self.numbers_ = (
-            frame.names if isinstance(frame, DataTable) else [f"x{place}" for place in range(width)]
-        )
-        self.words_, self.feature_names_out_, self.is_sparse_ = {}, self.numbers_, True
-        self.n_features_in_ = width
-        self.notes_ = [f"The table is sparse: its {width} columns are used as they are, without scaling."]
+        names = frame.names if isinstance(frame, DataTable) else [f"x{place}" for place in range(width)]
+        note = f"The table is sparse: its {width} columns are used as they are, without scaling."
+        self.__dict__ |= {
+            "numbers_": names,
+            "words_": {},
+            "feature_names_out_": names,
+            "n_features_in_": width,
+            "is_sparse_": True,
+            "notes_": [note],
+        }
         return self
 
     def _sparse_as_it_is(self, array: sp.csr_array | None) -> sp.csr_array:
@@ -226,6 +222,41 @@ class TablePreparation(TransformerMixin, BaseEstimator):
             said = f"The table has {array.shape[1]} columns, but that of the fit has {self.n_features_in_}"
             raise TableError(f"{said}: give the same columns.")
         return array
+
+
+def _attributes(columns: Columns, used: list[Decision], scale: str, notes: list[str]) -> dict[str, Any]:
+    """Return all that a fit sets."""
+    numbers = [decision for decision in used if decision.role == "numbers"]
+    words = {decision.name: list(decision.words) for decision in used if decision.role == "words"}
+    chosen = scaling(scale, numbers, bool(words))
+    names = [decision.name for decision in numbers]
+    is_single = bool(names) and all(columns.is_single(name) for name in names)
+    return {
+        "numbers_": names,
+        "words_": words,
+        "feature_names_out_": names + [f"{name}={word}" for name, known in words.items() for word in known],
+        "medians_": np.array([decision.median for decision in numbers]),
+        "offsets_": chosen.offsets,
+        "divisors_": chosen.divisors,
+        "word_weight_": float(chosen.word_weight),
+        "dtype_": "float32" if is_single else "float64",
+        "n_features_in_": len(columns.names),
+        "is_sparse_": False,
+        "notes_": notes + ([chosen.note] if chosen.note else []),
+    }
+
+
+def _n_empty_rows(columns: Columns, used: list[Decision]) -> int:
+    """Return how many rows have no value in any column that is used."""
+    if not all(decision.n_missing for decision in used):
+        return 0
+    empty = np.ones(columns.n_rows, dtype=bool)
+    for decision in used:
+        if decision.role == "numbers":
+            empty &= np.isnan(columns.numbers(decision.name))
+        else:
+            empty &= columns.words(decision.name).is_null().to_numpy()
+    return int(empty.sum())
 
 
 def _sparse(frame: Any) -> sp.csr_array | None:

@@ -78,8 +78,9 @@ def read_table(
     used = [name for name in (columns or whole.names) if name not in unused]
     if not used:
         raise TableError(f"Of {path} no column is left: give other columns, or drop fewer.")
+    ids = None if id_column is None else words[id_column]
     labels = whole.labels if label_column is None else words[label_column]
-    return DataTable(_take(whole, used), used, words.get(id_column or ""), labels, whole.notes)
+    return DataTable(_take(whole, used), used, ids, labels, whole.notes)
 
 
 def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, dict[str, list[str]]]:
