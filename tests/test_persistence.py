@@ -252,10 +252,10 @@ def refused(path, match):
     assert sentence.endswith(".")
 
 
-def with_node(parts, **node):
+def with_node(parts, attribute="extra_", **node):
     """Return parts whose model has one more attribute, described by this node."""
     tree = json.loads(parts["schema.json"])
-    tree["content"]["content"]["extra_"] = node
+    tree["content"]["content"][attribute] = node
     text = json.loads(json.dumps(tree["content"]["key_types"]["content"][0]))
     tree["content"]["key_types"]["content"].append(text)
     return parts | {"schema.json": json.dumps(tree)}
@@ -390,6 +390,17 @@ def test_contents_that_would_lead_out_of_arrays_are_refused(tmp_path):
     model = fitted()
     model.affinity_.indices[0] = 10**6
     refused(smrmf.save(model, tmp_path / "m", overwrite=True), "is damaged .*indices")
+
+
+def test_caches_of_pickles_are_neither_saved_nor_loaded(parts, tmp_path):
+    model = make_pipeline(preprocessing.StandardScaler(), quick("RMNMF")).fit(POINTS)
+    model.memory = str(tmp_path / "cache")
+    with pytest.raises(
+        ModelFileError, match="This Pipeline cannot be saved: its memory is a cache"
+    ):
+        smrmf.save(model, tmp_path / "m")
+    word = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": '"cache"'}
+    refused(written(tmp_path / "m", with_node(parts, "memory", **word)), "its memory is a cache of pickles")
 
 
 def test_what_is_no_model_is_refused(parts, tmp_path):

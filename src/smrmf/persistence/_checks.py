@@ -168,11 +168,18 @@ def check_contents(model: Any) -> None:
     if not isinstance(model, BaseEstimator):
         raise ModelFileError(f"it holds a {type(model).__name__} and no model")
     check_is_fitted(model)
+    check_caches(model)
     for part in _parts(model):
         if sp.issparse(part) and part.format in ("csr", "csc"):
             part.check_format(full_check=True)
         if hasattr(part, "_fit_data"):
             _check_points(part._fit_data, part.labels_, part.embedding_)
+
+
+def check_caches(model: BaseEstimator) -> None:
+    """Refuse a pipeline that caches its steps: the cache has pickles, which the next fit would read."""
+    if any(getattr(part, "memory", None) is not None for part in _parts(model)):
+        raise ModelFileError("its memory is a cache of pickles, which are never read; use memory=None")
 
 
 def _check_points(points: Any, labels: np.ndarray, embedding: np.ndarray) -> None:

@@ -19,7 +19,15 @@ from sklearn.utils.validation import check_is_fitted
 
 import smrmf
 from smrmf._arrays import check_memory
-from smrmf.persistence._checks import ABOUT, LOADABLE, SCHEMA, ModelFileError, check_archive, check_contents
+from smrmf.persistence._checks import (
+    ABOUT,
+    LOADABLE,
+    SCHEMA,
+    ModelFileError,
+    check_archive,
+    check_caches,
+    check_contents,
+)
 
 
 def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -> Path:
@@ -146,6 +154,7 @@ def _packed(model: Any) -> bytes:
     """Return the contents of a file, once sure that it can be loaded."""
     skops_io, buffer = _skops_io(), io.BytesIO()
     try:
+        check_caches(model)
         # Not compressed: real numbers shrink by a twentieth only, and reading takes three times as long.
         skops_io.dump(_without_callbacks(model), buffer, compression=ZIP_STORED)
         with ZipFile(buffer, "a") as archive:
