@@ -395,9 +395,7 @@ def test_contents_that_would_lead_out_of_arrays_are_refused(tmp_path):
 def test_caches_of_pickles_are_neither_saved_nor_loaded(parts, tmp_path):
     model = make_pipeline(preprocessing.StandardScaler(), quick("RMNMF")).fit(POINTS)
     model.memory = str(tmp_path / "cache")
-    with pytest.raises(
-        ModelFileError, match="This Pipeline cannot be saved: its memory is a cache"
-    ):
+    with pytest.raises(ModelFileError, match="This Pipeline cannot be saved: its memory is a cache"):
         smrmf.save(model, tmp_path / "m")
     word = {"__class__": "str", "__module__": "builtins", "__loader__": "JsonNode", "content": '"cache"'}
     refused(written(tmp_path / "m", with_node(parts, "memory", **word)), "its memory is a cache of pickles")
