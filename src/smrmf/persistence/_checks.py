@@ -27,8 +27,8 @@ SCHEMA = 1
 ABOUT, TREE = "smrmf.json", "schema.json"
 END_BYTES = 22  # of a zip file without a comment, as ours are
 ARRAY_NAME = re.compile(r"\d+\.(npy|npz)")
-# Arrays are stored as they are, but SciPy packs sparse ones, which shrink to a tenth at the best. A file that
-# unpacks to a hundred times its size, and to more than 64 MiB, was made to fill the memory.
+# Arrays are stored as they are, but SciPy packs sparse ones. A file that unpacks to more than a hundred times
+# its size, and to more than 64 MiB, is taken for one that was made to fill the memory; save writes none.
 MOST_UNPACKED, HARMLESS_BYTES = 100, 2**26
 
 ESTIMATORS = (
