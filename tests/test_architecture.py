@@ -17,9 +17,7 @@ LAYERS = [
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
     ["inspection"],
-    ["plot"],
-    ["persistence"],
-    ["persistence", "tables"],
+    ["plot", "persistence", "tables"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.

@@ -20,6 +20,7 @@ from sklearn.datasets import load_digits, load_iris, make_blobs
 from sklearn.exceptions import NotFittedError
 
 from smrmf import GNMF, KDPP, SMRMF, FastSMRMF, NMFClustering, plot
+from smrmf.inspection import neighborhoods
 from smrmf.plot._neighborhoods import MOST_EDGES, heaviest_edges
 from smrmf.plot._style import COLORS, MARKERS, color_of, marker_of
 from smrmf.plot._thumbnails import clear_of_each_other
@@ -69,11 +70,6 @@ def closed():
 @pytest.fixture
 def ax():
     return Figure().subplots()
-
-
-def table_of(model):
-    mass = np.asarray(model.representation_.sum(axis=1)).ravel()
-    return {"mass": mass, "kept": mass > np.quantile(mass, 0.9), "agreement": np.full(len(mass), 0.75)}
 
 
 def suggestion_of(**columns):
@@ -203,6 +199,7 @@ def test_exemplars_as_images_in_rows_of_clusters(model, digits):
     assert len({ax.images[0].get_clim() for ax in axes.ravel()}) == 1
 
 
+@pytest.mark.filterwarnings("ignore::smrmf.inspection.ColumnsWarning")  # other units are what is tested
 def test_exemplars_as_bars_are_standardised_and_panels_without_one_are_empty():
     X = load_iris().data * [1, 10, 100, 1000]
     model = FastSMRMF(n_clusters=3, exemplars=4, random_state=0).fit(X)
@@ -271,8 +268,8 @@ def test_confidence_has_a_curve_for_every_cluster_and_the_mean(model, ax):
 
 
 def test_neighborhoods_show_the_limit_the_edges_and_who_is_kept(model, places):
-    table = table_of(model)
-    left, right = plot.neighborhoods(model, table, places, figure=Figure())
+    table = neighborhoods(model)
+    left, right = plot.neighborhoods(model, places, figure=Figure())
     assert left.lines[0].get_xdata()[0] == table["mass"][table["kept"]].min()
     counts = [sum(bar.get_height() for bar in bars) for bars in left.containers]
     assert counts == [np.sum(~table["kept"]), np.sum(table["kept"])]
@@ -329,7 +326,7 @@ def draw_all(model, places, digits):
     plot.convergence(model)
     plot.exemplars(model, digits.data, image_shape=SHAPES)
     plot.components(model)
-    plot.neighborhoods(model, table_of(model), places)
+    plot.neighborhoods(model, places)
     plot.suggestion(suggestion_of())
 
 
@@ -422,7 +419,7 @@ def test_what_cannot_be_drawn_is_refused_in_one_sentence(model, places, digits, 
     refused(lambda: plot.map("model"), "'model'", "estimator")
     refused(lambda: plot.map(FastSMRMF), "fit")
     refused(lambda: plot.map(KDPP(exemplars=3, random_state=0).fit(X)), "KDPP has no labels_")
-    refused(lambda: plot.confidence(KMeans(2, n_init=1).fit(X)), "KMeans has no confidence_", "spectral")
+    refused(lambda: plot.confidence(KMeans(2, n_init=1).fit(X)), "KMeans has no confidence_", "FastSMRMF")
     refused(lambda: plot.map(KMeans(2, n_init=1).fit(X)), "KMeans", "coordinates")
     refused(lambda: plot.layout(model, graph="both"), "'both'", "'model' or 'data'")
     refused(lambda: plot.map(model, places[:-1]), f"({len(X) - 1}, 2)", f"({len(X)}, 2)")
@@ -437,8 +434,6 @@ def test_what_cannot_be_drawn_is_refused_in_one_sentence(model, places, digits, 
     refused(lambda: plot.exemplars(model, X, image_shape=(8, 9)), "(8, 9)", "64")
     refused(lambda: plot.components(model, image_shape=8), "image_shape=8", "64")
     refused(lambda: plot.components(model, feature_names=["a"]), "1 entries", "64")
-    refused(lambda: plot.neighborhoods(model, {}, places), "'mass'")
-    refused(lambda: plot.neighborhoods(model, table_of(texts[1]), places), "table['mass']", str(len(X)))
     refused(lambda: plot.suggestion(None), "None", "eigengap")
 
 

@@ -21,7 +21,7 @@ def confidence(model: Any, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     model : estimator
-        A fitted model with ``confidence_``: one of the loop, with ``init="spectral"``.
+        A fitted factorisation.
     ax : Axes or None, default=None
         Where to draw; None takes pyplot's current Axes.
 

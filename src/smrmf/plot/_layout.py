@@ -20,8 +20,8 @@ N_NEIGHBORS = 10
 N_REPRESENTATIVES = 15
 
 
-def layout(model: Any, random_state: int = 0, *, graph: str = "model") -> np.ndarray:
-    """Place the points of a model in the plane, those that it ties to each other near each other.
+def layout(model: Any, random_state: int = 0, *, graph: str = "data") -> np.ndarray:
+    """Place the points of a model in the plane, neighbours near each other.
 
     What counts is who is near whom. Lengths of gaps, sizes of groups and directions mean little.
 
@@ -31,11 +31,11 @@ def layout(model: Any, random_state: int = 0, *, graph: str = "model") -> np.nda
         A fitted factorisation of this library.
     random_state : int, default=0
         Seed; the same one gives the same places on any number of threads.
-    graph : {"model", "data"}, default="model"
-        What ties points: who represents whom in ``representation_``, which has listened to the clusters, so
-        that these come out apart even where the data have no gap between them; or the ten nearest
-        neighbours in the data, which know nothing of the clusters, and show whether there is one. Models
-        without ``representation_`` have the latter only.
+    graph : {"data", "model"}, default="data"
+        What ties points: the ten nearest neighbours in the data, which know nothing of the clusters, so that
+        a gap is one of the data; or who represents whom in ``representation_``, which has listened to the
+        clusters, so that these come out apart even where the data have no gap between them. Models
+        without ``representation_`` have the former only.
 
     Returns
     -------

@@ -16,7 +16,7 @@ WAYS = {
     "components_": "take a factorisation, such as FastSMRMF",
     "exemplar_indices_": "take a model with exemplars, such as FastSMRMF",
     "affinity_": "take a model with a graph, such as FastSMRMF",
-    "confidence_": "fit a model of the loop, such as FastSMRMF, with init='spectral'",
+    "confidence_": "take a factorisation, such as FastSMRMF",
     "objective_history_": "take a model that iterates, such as FastSMRMF",
 }
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._validation import ParameterError
+from smrmf import inspection
 from smrmf.plot._layout import layout
 from smrmf.plot._map import dot_look, draw_names, draw_rings
 from smrmf.plot._model import check_coordinates, check_model, count_clusters
@@ -21,18 +21,14 @@ MOST_EDGES = 20_000
 N_BINS = 40
 
 
-def neighborhoods(
-    model: Any, table: Any, coordinates: Any = None, *, figure: Figure | None = None
-) -> np.ndarray:
+def neighborhoods(model: Any, coordinates: Any = None, *, figure: Figure | None = None) -> np.ndarray:
     """Draw how much each point represents, where the line between kept and dropped is, and the graph left.
 
     Parameters
     ----------
     model : estimator
-        A fitted model with ``labels_`` and ``affinity_``.
-    table : mapping of columns
-        For every point: ``table["mass"]`` that it represents, whether its neighbourhood is ``table["kept"]``,
-        and the share of its mass inside its cluster, ``table["agreement"]``.
+        A fitted model of the loop, such as FastSMRMF; its numbers are those of
+        :func:`smrmf.inspection.neighborhoods`.
     coordinates : array of shape (n_samples, 2) or None, default=None
         Where the points go; None takes :func:`smrmf.plot.layout` of the model.
     figure : Figure or None, default=None
@@ -46,43 +42,23 @@ def neighborhoods(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from matplotlib.figure import Figure
     >>> from sklearn.datasets import load_iris
     >>> import smrmf
     >>> model = smrmf.FastSMRMF(n_clusters=3, random_state=0).fit(load_iris().data)
-    >>> mass = model.representation_.sum(axis=1)
-    >>> table = {"mass": mass, "kept": mass >= np.sort(mass)[-15], "agreement": np.ones(150)}
-    >>> smrmf.plot.neighborhoods(model, table, figure=Figure()).shape
+    >>> smrmf.plot.neighborhoods(model, figure=Figure()).shape
     (2,)
     """
     check_model(model, "labels_", "affinity_")
-    n = len(model.labels_)
-    mass, kept, agreement = (_column(table, name, n) for name in ("mass", "kept", "agreement"))
-    kept = kept.astype(bool)
-    places = layout(model) if coordinates is None else check_coordinates(coordinates, n)
+    table = inspection.neighborhoods(model)
+    mass, kept, agreement = (table[name] for name in ("mass", "kept", "agreement"))
+    places = layout(model) if coordinates is None else check_coordinates(coordinates, len(kept))
     with drawing() as pyplot:
         figure = own_figure(pyplot, figure, 10, 4.6)
         axes = figure.subplots(1, 2, width_ratios=[1, 1.4])
         _draw_mass(axes[0], mass, kept, agreement)
         _draw_graph(axes[1], model, places, kept)
     return axes
-
-
-def _column(table: Any, name: str, n_samples: int) -> np.ndarray:
-    """Return a column; refuse a table without it, or of another length."""
-    try:
-        column = np.asarray(table[name])
-    except (KeyError, TypeError, IndexError, ValueError) as error:
-        raise ParameterError(
-            f"table has no column {name!r}: it needs 'mass', 'kept' and 'agreement' of every point."
-        ) from error
-    if column.shape != (n_samples,):
-        raise ParameterError(
-            f"table[{name!r}] has shape {column.shape}, but must have one value for each of the "
-            f"{n_samples} points."
-        )
-    return column
 
 
 def _draw_mass(ax: Axes, mass: np.ndarray, kept: np.ndarray, agreement: np.ndarray) -> None:
