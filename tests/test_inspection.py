@@ -139,6 +139,15 @@ def test_new_points_are_explained_and_far_ones_named(three):
     assert "far from all others" in str(far)
 
 
+def test_models_of_named_features_explain_rows_of_all_forms(three):
+    X, _ = three
+    table = pd.DataFrame(X, columns=NAMES)
+    model = FastSMRMF(3, random_state=0).fit(table)
+    found = [explain(model, point) for point in (4, X[4], table.iloc[[4]], table.iloc[4], list(X[4]))]
+    assert len({(e.cluster, e.confidence, e.exemplar) for e in found}) == 1
+    assert set(found[0].features["feature"]) <= set(NAMES)
+
+
 def test_explanations_may_be_in_other_units(three):
     X, model = three
     found = explain(model, 5, pd.DataFrame(X * 1000, columns=NAMES))

@@ -6,11 +6,12 @@ import numbers
 from dataclasses import dataclass
 from typing import Any
 
+import narwhals.stable.v2 as nw
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
-from smrmf._parallel import thread_pool
+from smrmf._parallel import WARNING_FILTERS, thread_pool
 from smrmf._validation import ParameterError
 from smrmf.graph.exemplars import transposed
 from smrmf.graph.neighbors import measured_points
@@ -111,8 +112,10 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     """
     check_is_fitted(model)
     row, own = as_row(model, point)
-    shares, score = model.predict_proba(row)[0], float(model.outlier_scores(row)[0])
-    compared = model._comparable(row)
+    # A row by its number, or as a list, has no names of features, which scikit-learn would point out.
+    with WARNING_FILTERS.changed("ignore"):
+        shares, score = model.predict_proba(row)[0], float(model.outlier_scores(row)[0])
+        compared = model._comparable(row)
     cluster = int(shares.argmax())
     nearest = [nearest_exemplar(model, compared, label) for label in range(len(shares))]
     following = next_best(shares, cluster, distances(model, compared, np.array(nearest)))
@@ -149,8 +152,9 @@ def as_row(model: Any, point: Any) -> tuple[Any, int | None]:
                 f"point={point} is no row of the training data: give 0 to {n - 1}, or a new row."
             )
         return training_rows(model)[[int(point)]], int(point)
-    row = point if sp.issparse(point) else np.asarray(point, dtype=float).reshape(1, -1)
-    return row, None
+    if sp.issparse(point) or nw.dependencies.is_into_dataframe(point):
+        return point, None
+    return np.asarray(point, dtype=float).reshape(1, -1), None
 
 
 def training_rows(model: Any) -> Any:
