@@ -60,7 +60,7 @@ def main() -> None:
     )
     points = right.scatter(*X.T, c=model.confidence_, s=14, cmap="viridis", lw=0)
     figure.colorbar(points, ax=right, label="confidence_", shrink=0.75)
-    right.set_title(f"how firmly points are tied to neighbours\nstability_ {model.stability_:.2f}")
+    right.set_title(f"how sure the labels are\nstability_ {model.stability_:.2f}")
     for axes in (left, middle, right):
         axes.set(xticks=[], yticks=[], aspect="equal")
         axes.spines[:].set_visible(False)
