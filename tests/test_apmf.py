@@ -634,6 +634,7 @@ def test_the_origin_does_not_hide_the_clusters(shape, offset, dtype):
     assert adjusted_rand_score(y, model.labels_) == 1.0
 
 
+@pytest.mark.filterwarnings("ignore::smrmf.inspection.ColumnsWarning")
 def test_single_precision_projects_to_as_many_coordinates():
     X = load_wine().data  # features of very different units, none of them dependent
     wide, narrow = APMF(3, random_state=0).fit(X), APMF(3, random_state=0).fit(X.astype(np.float32))

@@ -193,6 +193,7 @@ def test_cosine_is_the_fit_of_rows_of_length_one(kind, form, m):
     assert_allclose(model.transform(form(new)), expected.transform(form(normalize(new))), atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::smrmf.inspection.ColumnsWarning")
 @EITHER_FORM
 def test_cosine_does_not_see_the_lengths_of_rows(form):
     X, _ = topics()

@@ -38,9 +38,13 @@ def column_notes(X: np.ndarray, neighbors: Neighbors, names: np.ndarray) -> list
 def unscaled(sample: np.ndarray, names: np.ndarray) -> list[str]:
     """Say that columns have units so different that some hardly count."""
     spread, width = sample.std(axis=0), np.ptp(sample, axis=0)
+    most = np.ptp(np.quantile(sample, [0.05, 0.95], axis=0), axis=0)
     widest = int(spread.argmax())
-    # By both: a pixel that is rarely set has a small spread, but the range of the others.
-    unseen = (width > 0) & (UNLIKE * width < width[widest]) & (UNLIKE * spread < spread[widest])
+    # By all three: a pixel that is rarely set has a small spread, but the range of the others; a column with
+    # one point far off has a large spread, but most of its values are like the others.
+    unseen = width > 0
+    for measure in (spread, width, most):
+        unseen &= UNLIKE * measure < measure[widest]
     count = int(unseen.sum())
     if count <= FEW_COLUMNS * len(spread):
         return []
