@@ -38,6 +38,30 @@ def test_columns_of_few_values_that_part_neighbours_are_named():
     assert check_columns(whole_numbers(0.05)) == []
 
 
+def test_an_id_and_a_category_are_named():
+    rows = np.arange(600)
+    (note,) = check_columns(np.column_stack([PLAIN, rows]), feature_names=["a", "b", "c", "id"])
+    assert "'id'" in note
+    assert "3 of 4 columns" in note
+    category = np.eye(4)[DRAWS.integers(4, size=600)] * 3
+    (note,) = check_columns(np.column_stack([PLAIN, category]))
+    assert note.startswith("Columns 'x3', 'x4', 'x5' and others have few values")
+
+
+def test_few_values_that_neighbours_do_not_share_are_left_alone():
+    # As wide as the neighbourhoods, but these are wide in the other columns, too.
+    assert check_columns(np.column_stack([PLAIN[:60] * 2, DRAWS.integers(0, 2, 60)])) == []
+    # A narrow range, but no smaller spread than the others have.
+    halves = np.column_stack([DRAWS.normal(size=600) ** 9, np.sign(PLAIN[:, 0]) * 30])
+    assert all("spread" not in note for note in check_columns(halves))
+
+
+def test_large_numbers_are_compared_as_small_ones():
+    notes = [check_columns(PLAIN * [1, 1, 500] * size) for size in (1.0, 1e300)]
+    assert len(notes[0]) == len(notes[1]) == 1
+    assert "e+302" in notes[1][0]
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_tables_of_one_kind_are_left_alone(seed):
     draws = np.random.default_rng(seed)

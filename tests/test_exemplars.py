@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, make_blobs
 
 from smrmf import SMRMF, FastSMRMF
 from smrmf.graph.exemplars import Neighborhoods, best_first, cluster_quotas, exemplar_scores, rank_exemplars
@@ -134,3 +134,17 @@ def test_a_count_may_be_smaller_than_the_number_of_clusters():
     X = np.random.default_rng(0).normal(size=(60, 3))
     assert len(FastSMRMF(5, exemplars=2, random_state=0).fit(X).exemplar_indices_) == 2
     assert len(SMRMF(5, exemplars=2, random_state=0).fit(X).exemplar_indices_) == 2
+
+
+@pytest.mark.parametrize("rule", ["mass", "norm"])
+def test_a_few_exemplars_of_every_cluster_are_reported(rule):
+    X, _ = make_blobs([200, 40, 6], centers=[[0, 0], [20, 0], [0, 20]], random_state=0)
+    model = FastSMRMF(3, exemplar_rule=rule, random_state=0).fit(X)
+    sizes = np.bincount(model.labels_)
+    np.testing.assert_array_equal(
+        np.bincount(model.exemplar_labels_), np.clip(np.rint(sizes / 10), 1, 5).astype(int)
+    )
+    assert len(model.kept_indices_) == 25  # a tenth of the points
+    for cluster in range(3):
+        listed = model.exemplar_indices_[model.exemplar_labels_ == cluster]
+        np.testing.assert_array_equal(model.exemplars_of(cluster, len(listed)), listed)

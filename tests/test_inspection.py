@@ -8,12 +8,16 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
-from sklearn.datasets import make_blobs
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs, make_moons
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from smrmf import GNMF, RMNMF, SMRMF, FastSMRMF
 from smrmf.inspection import PlainTable, cluster_profiles, explain, neighborhoods
-from smrmf.inspection._profiles import cliffs_delta
+from smrmf.inspection._explanation import next_best
+from smrmf.inspection._profiles import cliffs_delta, outside_quartiles
 
 NAMES = ["width", "height", "noise"]
 
@@ -46,8 +50,17 @@ def test_effects_count_pairs(c, seed):
             for k in range(c)
         ]
     )
-    np.testing.assert_allclose(cliffs_delta(values, labels), expected, atol=1e-12)
-    np.testing.assert_allclose(cliffs_delta(sp.csc_array(values), labels), expected, atol=1e-12)
+    for form in (values, sp.csc_array(values)):
+        np.testing.assert_allclose(cliffs_delta(form, labels), expected, atol=1e-12)
+
+
+def test_points_between_the_quartiles_are_counted():
+    values = np.array([[1.0, 0], [2, 0], [3, 0], [2.2, 0], [9, 0], [-9, 0], [8, np.nan]])
+    found = outside_quartiles(values, np.array([0, 0, 0, 1, 1, -1, 1]))
+    np.testing.assert_allclose(found[0], [1 - 2 * 1 / 4, 0])
+    np.testing.assert_array_equal(
+        outside_quartiles(np.array([[1.0], [np.nan]]), np.array([0, 1])), [[0], [0]]
+    )
 
 
 def test_effects_do_not_see_missing_values():
@@ -69,7 +82,8 @@ def test_profiles_have_the_units_of_the_table(three):
         assert row.typical == pytest.approx(column[inside].median())
         assert row.elsewhere == pytest.approx(column[~inside].median())
         assert [row.low, row.high] == pytest.approx(list(column[inside].quantile([0.25, 0.75])))
-    assert (profile.groupby("cluster")["effect"].apply(lambda e: e.abs().is_monotonic_decreasing)).all()
+    apart = profile[["effect", "apart"]].abs().max(axis=1)
+    assert all(part.is_monotonic_decreasing for _, part in apart.groupby(profile["cluster"]))
     assert list(profile.groupby("cluster")["feature"].last()) == ["noise"] * 3
 
 
@@ -79,11 +93,50 @@ def test_profiles_of_texts_are_their_words():
     found = cluster_profiles(Labelled([0, 0, 1, 1, 1]), counts, n_features=2, feature_names=words)
     assert isinstance(found, PlainTable)
     np.testing.assert_array_equal(found["size"], [2, 2, 3, 3])
-    dense = cluster_profiles(Labelled([0, 0, 1, 1, 1]), counts.toarray(), n_features=2, feature_names=words)
-    np.testing.assert_array_equal(found["feature"], dense["feature"])
+    milk = cluster_profiles(Labelled([0, 0, 1, 1, 1]), counts, n_features=None, feature_names=words)
+    milk = milk.where(milk["feature"] == "milk")
+    np.testing.assert_allclose(milk["typical"], [3 / 2, 1 / 3])
+    np.testing.assert_allclose(milk["elsewhere"], [1 / 3, 3 / 2])
     tea = list(found["feature"]).index("tea")
     assert found["typical"][tea] == 1.5
     assert found["elsewhere"][tea] == 0
+
+
+def test_a_cluster_between_two_others_is_set_apart_too():
+    draws = np.random.default_rng(0)
+    labels = np.repeat([0, 1, 2], 40)
+    noise, decisive = draws.normal(size=(2, 120))
+    table = np.column_stack([noise, decisive + 20 * (labels - 1)])
+    found = cluster_profiles(Labelled(labels), table, n_features=1, feature_names=["noise", "decisive"])
+    np.testing.assert_array_equal(found["feature"], ["decisive"] * 3)
+    assert found["apart"][1] > 0.5
+    assert abs(found["effect"][1]) < 0.1
+
+
+def test_noise_words_dates_and_lists_do_not_stop_a_profile():
+    table = pd.DataFrame(
+        {"value": [1.0, 2, 3, 9], "name": list("abcd"), "day": pd.date_range("2020", periods=4)}
+    )
+    noisy = cluster_profiles(Labelled([0, 0, 1, -1]), table)
+    assert list(noisy["feature"]) == ["value", "value"]
+    assert list(noisy["effect"]) == pytest.approx([-1, 1 / 3])
+    assert list(noisy["elsewhere"]) == [6, 2]
+    listed = cluster_profiles(Labelled([0, 0, 1, 1]), [[1.0], [2], [3], [9]])
+    np.testing.assert_array_equal(listed["typical"], [1.5, 6])
+    with pytest.raises(ValueError, match="no column of numbers"):
+        cluster_profiles(Labelled([0, 0, 1, 1]), table[["name"]])
+    with pytest.raises(ValueError, match="no point into a cluster"):
+        cluster_profiles(Labelled([-1] * 4), table)
+    with pytest.raises(ValueError, match="n_features=-1"):
+        cluster_profiles(Labelled([0, 0, 1, 1]), table, n_features=-1)
+
+
+def test_polars_comes_back_as_polars(three):
+    polars = pytest.importorskip("polars")
+    X, model = three
+    found = cluster_profiles(model, polars.DataFrame(X, schema=NAMES), n_features=1)
+    assert isinstance(found, polars.DataFrame)
+    assert found["feature"].to_list()[0] in NAMES
 
 
 def test_profiles_refuse_other_rows_and_names(three):
@@ -136,7 +189,77 @@ def test_new_points_are_explained_and_far_ones_named(three):
     assert found.representatives["point"][0] == 3
     far = explain(model, np.full(3, 1e6))
     assert far.outlier_score > 0.99
-    assert "far from all others" in str(far)
+    assert "farther from its neighbours" in str(far)
+
+
+def test_distances_and_values_are_in_the_unit_of_the_data(three):
+    X, _ = three
+    model = FastSMRMF(3, random_state=0).fit(X * 1e200)
+    found = explain(model, 8, n=3)
+    j = found.representatives["point"][0]
+    assert found.representatives["distance"][0] == pytest.approx(1e200 * np.linalg.norm(X[8] - X[j]))
+    row = dict(zip(found.features["feature"], found.features["value"], strict=True))
+    assert row["x0"] == pytest.approx(1e200 * X[8, 0])
+    assert explain(model, X[8] * 1e200).features["value"] == pytest.approx(found.features["value"])
+
+
+def test_the_next_cluster_is_the_nearer_where_membership_says_nothing():
+    assert next_best(np.array([1.0, 0, 0]), 0, np.array([0.0, 5, 4])) == 2
+    assert next_best(np.array([0.8, 0.2, 0]), 0, np.array([0.0, 5, 4])) == 1
+    assert next_best(np.array([1.0]), 0, np.array([0.0])) is None
+
+
+def test_tables_are_matched_by_name_and_others_refused(three):
+    X, _ = three
+    table = pd.DataFrame(X, columns=NAMES)
+    model = FastSMRMF(3, random_state=0).fit(table)
+    found = explain(model, 9, table)
+    turned = explain(model, 9, table[NAMES[::-1]].assign(other=1.0))
+    for name in found.features:
+        np.testing.assert_array_equal(found.features[name], turned.features[name])
+    turned = explain(model, table.iloc[9][::-1])
+    assert (turned.cluster, turned.confidence) == (found.cluster, pytest.approx(found.confidence, abs=1e-9))
+    for wrong, said in (
+        (table[["width", "noise"]], "no column 'height'"),
+        (X[:, :2], r"\(150, 2\).*\(150, 3\)"),
+        (X[:4], r"\(4, 3\)"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            explain(model, 9, wrong)
+    with pytest.raises(ValueError, match="in which a new point is not known"):
+        explain(model, X[9], table)
+    with pytest.raises(ValueError, match="2 rows, but one is explained"):
+        explain(model, table.iloc[:2])
+
+
+def test_pipelines_are_asked_as_their_last_step(three):
+    X, _ = three
+    table = pd.DataFrame(X * [1, 1, 50], columns=NAMES)
+    pipeline = make_pipeline(StandardScaler(), FastSMRMF(3, random_state=0)).fit(table)
+    found, new = explain(pipeline, 3), explain(pipeline, table.iloc[[3]])
+    assert (found.cluster, found.exemplar) == (new.cluster, new.exemplar)
+    assert new.representatives["point"][0] == 3
+    assert len(cluster_profiles(pipeline, table, n_features=1)) == 3
+    assert neighborhoods(pipeline)["kept"].any()
+    with pytest.raises(ValueError, match="not KMeans"):
+        explain(KMeans(2, n_init=1).fit(X), 0)
+
+
+def test_directions_are_explained_as_directions(three):
+    X = np.abs(three[0]) + 0.1
+    model = FastSMRMF(3, metric="cosine", random_state=0).fit(X)
+    for found in (explain(model, 5, n=3), explain(model, X[5], n=3)):
+        assert np.linalg.norm(found.features["value"]) == pytest.approx(1)
+        assert np.linalg.norm(found.features["exemplar"]) == pytest.approx(1)
+
+
+def test_evidence_against_the_label_is_said():
+    X, _ = make_moons(300, noise=0.05, random_state=0)
+    model = FastSMRMF(2, random_state=0).fit(X)
+    found = [explain(model, i) for i in range(0, 300, 5)]
+    against = [e for e in found if e.features["share"].sum() < 0]
+    assert against
+    assert all(("its neighbours put it here" in str(e)) == (e.features["share"].sum() < 0) for e in found)
 
 
 def test_models_of_named_features_explain_rows_of_all_forms(three):
@@ -195,6 +318,9 @@ def test_the_kept_neighbourhoods_represent_the_most(three, rule):
     np.testing.assert_array_equal(table["edges"], np.diff(W.indptr))
     assert table["edges"][kept].min() >= 1
     assert ((table["agreement"] >= 0) & (table["agreement"] <= 1)).all()
+    Z = model.representation_.toarray() * (1 - np.eye(len(X)))
+    inside = (Z * (model.labels_[:, None] == model.labels_)).sum(axis=1)
+    np.testing.assert_allclose(table["agreement"] * Z.sum(axis=1), inside, atol=1e-9)
     across = (W.toarray() * (model.labels_[:, None] != model.labels_)).sum(axis=1)
     np.testing.assert_allclose(table["across"] * W.toarray().sum(axis=1), across, atol=1e-12)
 
@@ -216,6 +342,7 @@ def test_a_table_prints_its_columns_and_becomes_a_frame():
     pd.testing.assert_frame_equal(
         pd.DataFrame(table), pd.DataFrame({"name": ["a", "<b>"], "value": [1.0, 123456.789]})
     )
+    assert PlainTable({})._repr_html_()
     assert "... and 40 more rows" in repr(PlainTable({"x": np.arange(100)}))
     with pytest.raises(ValueError, match="same length"):
         PlainTable({"a": [1], "b": [1, 2]})

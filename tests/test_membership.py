@@ -92,6 +92,31 @@ def test_a_point_far_from_everything_is_said_to_be(make):
     assert model.outlier_scores(X[:1] + 1e-9)[0] < 0.8
 
 
+def test_training_points_have_their_scores_again():
+    X, _ = make_blobs(80, centers=2, cluster_std=2, random_state=1)
+    model = FastSMRMF(2, random_state=0).fit(X)
+    assert model.outlier_scores_.max() > 0.2
+    np.testing.assert_allclose(model.outlier_scores(X), model.outlier_scores_, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_a_point_beside_copies_is_not_far_from_all():
+    blob = np.random.default_rng(0).normal(size=(60, 2)) + 5
+    X = np.vstack([np.zeros((15, 2)), [[1e-3, 0]], blob])
+    model = FastSMRMF(2, random_state=0).fit(X)
+    assert model.outlier_scores_[15] == 0
+
+
+def test_a_label_against_its_neighbourhood_is_in_doubt():
+    X, _ = make_blobs([60, 60], centers=[[0, 0], [6, 0]], random_state=0)
+    model = NMFClustering(2, random_state=0).fit(X - X.min())
+    against = model.confidence_ < 0.5
+    np.testing.assert_array_equal(model.membership_.argmax(axis=1), model.labels_)
+    own = model.membership_[np.arange(120), model.labels_]
+    np.testing.assert_allclose(model.confidence_[~against], own[~against])
+    assert (model.confidence_ <= own + 1e-9).all()
+
+
 def test_a_point_twice_as_far_away_has_one_half():
     neighbors = np.array([[1, 2], [0, 2], [0, 1]])
     scores = outlyingness(np.array([2.0, 1, 0.5]), neighbors, np.array([1.0, 1, 1]))

@@ -9,14 +9,14 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, make_blobs, make_circles, make_moons
-from sklearn.metrics import adjusted_rand_score
+from sklearn.metrics import adjusted_rand_score, silhouette_score
 
 from smrmf._parallel import SERIAL
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.halves import Half, compare, nested_labels
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.inspection import suggest_n_clusters
-from smrmf.inspection._suggestion import decide, gap_beyond_continuum
+from smrmf.inspection import ColumnsWarning, suggest_n_clusters
+from smrmf.inspection._suggestion import decide, gap_beyond_continuum, silhouettes
 
 CENTERS = [[0, 0], [12, 0], [0, 12], [12, 12], [6, 25]]
 
@@ -109,7 +109,47 @@ def test_few_points_are_refused():
         suggest_n_clusters(np.eye(20), metric="no")
 
 
+@pytest.mark.parametrize("n_distinct", [2, 3, 8])
+def test_few_distinct_rows_are_no_obstacle(n_distinct):
+    draws = np.random.default_rng(n_distinct)
+    X = draws.normal(size=(n_distinct, 3))[np.arange(120) % n_distinct]
+    found = suggest_n_clusters(X, random_state=0)
+    assert found.n_clusters == n_distinct
+    flags = (draws.random((300, 3)) < 0.3).astype(float)
+    assert max(suggest_n_clusters(flags, random_state=0).ranked) == 20
+
+
+def test_columns_in_other_units_are_said():
+    X = np.random.default_rng(0).normal(size=(100, 3)) * [1, 1, 500]
+    with pytest.warns(ColumnsWarning, match="'x2'") as caught:
+        suggest_n_clusters(X, [2, 3], random_state=0)
+    assert caught[0].filename == __file__
+
+
 # The evidence
+
+
+def test_silhouettes_are_those_of_scikit_learn():
+    X, y = make_blobs(90, centers=3, random_state=0)
+    found = silhouettes(X, [y, np.zeros(90, int)], np.random.RandomState(0))
+    assert found[0] == pytest.approx(silhouette_score(X, y))
+    assert np.isnan(found[1])
+
+
+def test_a_half_that_is_all_has_the_weights_of_the_whole_graph():
+    X = np.random.default_rng(0).normal(size=(60, 3))
+    neighbors = find_neighbors(X, 12)
+    half = Half.of(neighbors, np.arange(60))
+    expected = symmetrize(simplex_graph(neighbors, 4))
+    np.testing.assert_allclose(half.graph.toarray(), expected.toarray(), atol=1e-12)
+
+
+def test_the_nearest_few_are_asked():
+    X = np.r_[np.zeros(1), np.linspace(1, 1.01, 5), np.linspace(1.5, 1.6, 15)][:, None]
+    neighbors = find_neighbors(X, 20)
+    votes, heard = Half.of(neighbors, np.arange(1, 21)).votes_on(neighbors, np.array([0]))
+    assert heard.all()
+    np.testing.assert_array_equal(np.flatnonzero(votes.toarray()), np.arange(5))
 
 
 def test_a_line_has_no_gap_and_components_have_a_whole_one():

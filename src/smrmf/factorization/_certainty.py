@@ -27,12 +27,14 @@ def certainty(
     shares = one_hot(labels, n_clusters, graph.dtype)
     if votes is not None:
         shares = (shares + votes[:, :n_clusters]) / 2
-    membership = favor_labels(walked_shares(graph, shares), labels)
+    shares = walked_shares(graph, shares)
+    shares /= shares.sum(axis=1, keepdims=True)
     near = slice(0, n_neighbors)
     reach = mean_distances(neighbors.squared[:, near])
     return {
-        "membership_": membership,
-        "confidence_": membership[np.arange(len(labels)), labels],
+        "membership_": favor_labels(shares, labels),
+        # Before the label is put first: a point labelled against its neighbourhood is in doubt.
+        "confidence_": shares[np.arange(len(labels)), labels],
         "outlier_scores_": outlyingness(reach, neighbors.indices[:, near], reach),
         "_fit_reach": reach,
     }

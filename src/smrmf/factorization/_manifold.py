@@ -198,7 +198,7 @@ class ManifoldFactorization(Factorization):
         cluster : int
             A label.
         n : int, default=5
-            How many; fewer if the cluster has fewer points.
+            How many; fewer if the cluster has fewer points that represent others.
 
         Returns
         -------
@@ -221,6 +221,8 @@ class ManifoldFactorization(Factorization):
         rule: ExemplarRule = getattr(self, "exemplar_rule", "mass")
         scores = cluster_scores(transposed(self.representation_), self.labels_, rule)
         members = np.flatnonzero(self.labels_ == cluster)
+        # Those that represent nothing come last, and not at all while there are others.
+        members = members[scores[members] > 0] if (scores[members] > 0).any() else members
         return members[best_first(scores[members], n)]
 
 

@@ -119,7 +119,7 @@ class Factorization(
 
         Returns
         -------
-        shares : array of shape (n_samples, n_clusters)
+        shares : array of shape (n_samples, n_clusters found)
             One row per point, which sums to one and is largest at the cluster that ``predict`` returns; for
             distinct training points, ``membership_``.
         """

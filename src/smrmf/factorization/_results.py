@@ -13,7 +13,7 @@ from smrmf.factorization._loop import LoopState
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import Slots, check_pair
 from smrmf.factorization._start import Start
-from smrmf.graph.columns import ColumnsWarning, column_notes
+from smrmf.graph.columns import ColumnsWarning, column_notes, numbered_names
 from smrmf.graph.labels import consecutive_labels, empty_columns_last
 
 
@@ -65,5 +65,7 @@ def column_warnings(problem: Problem, names: np.ndarray | None) -> Warnings:
     data = problem.data
     if sp.issparse(data) or problem.metric != "euclidean":
         return []
-    names = np.array([f"x{i}" for i in range(data.shape[1])]) if names is None else names
-    return [(note, ColumnsWarning) for note in column_notes(data, problem.neighbors, names)]
+    names = numbered_names(data.shape[1]) if names is None else names
+    k, magnitude = problem.sizes.n_neighbors, problem.magnitude
+    notes = column_notes(data, problem.neighbors, k, names, magnitude)
+    return [(note, ColumnsWarning) for note in notes]

@@ -105,12 +105,13 @@ class AMRMF(ManifoldFactorization):
         How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
-    membership_ : array of shape (n_samples, n_clusters)
+    membership_ : array of shape (n_samples, n_clusters found)
         How much every point belongs to each cluster; rows sum to one and are largest at the label. The end
         of a walk of two steps over the graph of neighbours, half by the labels there and half by the votes
         of the clusterings that the default start tries.
     confidence_ : array of shape (n_samples,)
-        The membership in the own cluster.
+        The membership in the own cluster, but lower where a point is labelled against its neighbourhood:
+        what the walk gives the label.
     outlier_scores_ : array of shape (n_samples,)
         How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
         as they are from theirs, nearly 1 far from everything.

@@ -63,11 +63,12 @@ class NMFClustering(Factorization):
         The parts F, of unit length.
     embedding_ : array of shape (n_samples, n_clusters)
         G: how much of each part a point has.
-    membership_ : array of shape (n_samples, n_clusters)
+    membership_ : array of shape (n_samples, n_clusters found)
         How much every point belongs to each cluster, by the labels at the end of a walk of two steps over
         the graph of nearest neighbours; rows sum to one and are largest at the label.
     confidence_ : array of shape (n_samples,)
-        The membership in the own cluster.
+        The membership in the own cluster, but lower where a point is labelled against its neighbourhood:
+        what the walk gives the label.
     outlier_scores_ : array of shape (n_samples,)
         How far every point lies from all others: 0 amid them, 1/2 if its neighbours are twice as far away
         as they are from theirs, nearly 1 far from everything.

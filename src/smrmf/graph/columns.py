@@ -13,10 +13,11 @@ from smrmf.graph.candidates import Neighbors
 
 # Rows that are looked at.
 SAMPLE = 2000
-# Spreads that differ by more are hardly of one unit; a few such columns of many are pixels rarely set.
-UNLIKE, FEW_COLUMNS = 100.0, 0.02
+# Spreads that differ by more, a thousand times in squares, are hardly of one unit; a few such columns of many
+# are pixels that are rarely set.
+UNLIKE, RARELY_SET = 30.0, 0.02
 # Few values: so many of them are nearly all of the column, and two points differ by chance at least so often.
-VALUES, NEARLY_ALL, DIFFER = 20, 0.8, 0.2
+VALUES, NEARLY_ALL, DIFFER, NEARLY_ALL_COLUMNS = 20, 0.8, 0.2, 0.9
 # A value counts if so many points have it; a step of a column is that between such values.
 COMMON = 0.01
 # Such a column rules if neighbours differ so much less often than by chance, and its step is so much of the
@@ -29,30 +30,41 @@ class ColumnsWarning(UserWarning):
     """Some columns rule the distances, and others hardly count."""
 
 
-def column_notes(X: np.ndarray, neighbors: Neighbors, names: np.ndarray) -> list[str]:
-    """Return a sentence for every way in which few columns of dense points rule their distances."""
+def numbered_names(n_columns: int) -> np.ndarray:
+    """Return names for columns that have none."""
+    return np.array([f"x{i}" for i in range(n_columns)])
+
+
+def column_notes(
+    X: np.ndarray, neighbors: Neighbors, n_neighbors: int, names: np.ndarray, magnitude: float = 1.0
+) -> list[str]:
+    """Return a sentence for every way in which few columns of dense points rule their distances.
+
+    ``magnitude`` is what the points were divided by.
+    """
     rows = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(int))
-    return [*unscaled(X[rows], names), *few_valued(X, rows, neighbors, names)]
+    near = Neighbors(*(part[:, :n_neighbors] for part in neighbors))
+    return [*unscaled(X[rows], names, magnitude), *few_valued(X, rows, near, names)]
 
 
-def unscaled(sample: np.ndarray, names: np.ndarray) -> list[str]:
+def unscaled(sample: np.ndarray, names: np.ndarray, magnitude: float) -> list[str]:
     """Say that columns have units so different that some hardly count."""
     spread, width = sample.std(axis=0), np.ptp(sample, axis=0)
-    most = np.ptp(np.quantile(sample, [0.05, 0.95], axis=0), axis=0)
     widest = int(spread.argmax())
-    # By all three: a pixel that is rarely set has a small spread, but the range of the others; a column with
-    # one point far off has a large spread, but most of its values are like the others.
-    unseen = width > 0
-    for measure in (spread, width, most):
-        unseen &= UNLIKE * measure < measure[widest]
+    # A pixel that is rarely set has a small spread, but the range of the others.
+    unseen = (width > 0) & (UNLIKE * width < width[widest]) & (UNLIKE * spread < spread[widest])
+    if unseen.any():
+        # A column with one point far off has a large spread, but most of its values are like the others.
+        most = np.ptp(np.quantile(sample, [0.05, 0.95], axis=0), axis=0)
+        unseen &= UNLIKE * most < most[widest]
     count = int(unseen.sum())
-    if count <= FEW_COLUMNS * len(spread):
+    if count <= RARELY_SET * len(spread):
         return []
     least = int(np.where(unseen, spread, np.inf).argmin())
     return [
-        f"Column {str(names[widest])!r} has a spread of {spread[widest]:.3g}, {str(names[least])!r} of "
-        f"{spread[least]:.3g}, so distances hardly see {count} of {len(spread)} columns: scale them, with "
-        f"StandardScaler say, {SILENCE}."
+        f"Column {str(names[widest])!r} has a spread of {spread[widest] * magnitude:.3g}, "
+        f"{str(names[least])!r} of {spread[least] * magnitude:.3g}, so distances hardly see {count} of "
+        f"{len(spread)} columns: scale them, with StandardScaler say, {SILENCE}."
     ]
 
 
@@ -63,8 +75,8 @@ def few_valued(X: np.ndarray, rows: np.ndarray, neighbors: Neighbors, names: np.
     suspects = np.flatnonzero(np.ptp(X[rows], axis=0) ** 2 >= STEP_SHARE * typical)
     near = neighbors.indices
     ruling = [names[j] for j in suspects if typical > 0 and parts_neighbors(X[:, j], rows, near, typical)]
-    # Where most columns have few values, these are all there is.
-    if not ruling or np.mean([has_few_values(column) for column in X[rows].T]) > 0.5:
+    # Where nearly all columns have few values, these are all there is.
+    if not ruling or np.mean([has_few_values(column) for column in X[rows].T]) > NEARLY_ALL_COLUMNS:
         return []
     which = ", ".join(repr(str(name)) for name in ruling[:3]) + (" and others" if len(ruling) > 3 else "")
     subject, them = (f"Column {which} has", "it") if len(ruling) == 1 else (f"Columns {which} have", "them")

@@ -138,17 +138,16 @@ def rank_exemplars(
     scores a point by the mass it represents inside its own cluster and gives every cluster its share,
     so the exemplars cover all clusters and sit where neighbours agree. A count of None is a few for each.
     """
-    sizes = np.bincount(labels)
-    quotas = readable_quotas(sizes) if count is None else cluster_quotas(sizes, count)
-    scores, count = cluster_scores(Zt, labels, rule), int(quotas.sum())
-    if rule == "norm":
+    sizes, scores = np.bincount(labels), cluster_scores(Zt, labels, rule)
+    if rule == "norm" and count is not None:
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
+    quotas = readable_quotas(sizes) if count is None else cluster_quotas(sizes, count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
     # In the order of the points, so that ties go to the lower index across clusters too.
     chosen.sort()
-    chosen = chosen[best_first(scores[chosen], count)]
+    chosen = chosen[best_first(scores[chosen], len(chosen))]
     return chosen, scores[chosen]
 
 

@@ -136,6 +136,9 @@ def nested_labels(
         n_cells = min(CELLS_PER_CLUSTER * most, max(most, len(embedding) // 4))
         cells = kmeans_labels(embedding, n_cells, random_state, 1, max_iter=CELL_ROUNDS)
         J = shares_between(W, cells, int(cells.max()) + 1)
+        # Of few distinct points there are fewer cells than some numbers: then these are all there is.
+        for number in (number for number in numbers if number > len(J)):
+            candidates[number].append(cells)
         for number, merged in _merged_step_by_step(J, most, fewest):
             if number in candidates:
                 candidates[number].append(merged[cells])

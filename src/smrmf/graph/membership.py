@@ -17,6 +17,8 @@ from smrmf.graph.partitions import contingency
 WALK_STEPS = 2
 # By how much the share of a label against its neighbourhood exceeds the next one.
 HAIR = 1e-6
+# A distance below this share of the usual one sets no point apart.
+NEAR = 0.1
 
 
 def one_hot(labels: np.ndarray, n_clusters: int, dtype: np.dtype) -> np.ndarray:
@@ -69,7 +71,10 @@ def outlyingness(own: np.ndarray, indices: np.ndarray, reach: np.ndarray) -> np.
 
     ``own`` has the mean distance of every point to its neighbours, ``indices`` these, and ``reach`` the mean
     distances of all that can be one. One less the ratio of the two: 0 for a point amid others, 1/2 if it is
-    twice as far away as they are from each other, nearly 1 if it is far from everything.
+    twice as far away as they are from each other, nearly 1 if it is far from everything. What is a small part
+    of the distances usual among all points is near, also to copies, which have none among themselves.
     """
-    usual = reach[indices].mean(axis=1)
+    apart = reach[reach > 0]
+    least = NEAR * float(np.median(apart)) if len(apart) else 0.0
+    usual = np.maximum(reach[indices].mean(axis=1), np.asarray(least, reach.dtype))
     return 1 - np.divide(usual, own, out=np.ones_like(own), where=own > usual)

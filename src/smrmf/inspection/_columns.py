@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 
-from smrmf._arrays import finite_array
+from smrmf._arrays import finite_array, scale_to_safe_range
 from smrmf._parallel import thread_pool
+from smrmf._validation import COUNT, check_parameters
 from smrmf.factorization.fast_smrmf import FastSMRMF
 from smrmf.graph.columns import ColumnsWarning as ColumnsWarning
 from smrmf.graph.columns import column_notes
@@ -52,10 +52,12 @@ def check_columns(
     >>> check_columns(table / table.std(axis=0))
     []
     """
-    names = names_of(np.asarray(X) if isinstance(X, list) else X, None, feature_names)
+    names = names_of(X, None, feature_names)
     checked = finite_array(FastSMRMF(), X, copy=False)
     if sp.issparse(checked) or checked.shape[0] < 2:
         return []
+    check_parameters("check_columns", {"n_neighbors": n_neighbors}, {"n_neighbors": (COUNT,)})
+    data, magnitude = scale_to_safe_range(checked)
     with thread_pool(n_jobs) as pool:
-        _, neighbors = search(checked, min(n_neighbors, checked.shape[0] - 1), pool)
-    return column_notes(checked, neighbors, names)
+        _, neighbors = search(data, min(n_neighbors, len(data) - 1), pool)
+    return column_notes(data, neighbors, n_neighbors, names, magnitude)

@@ -12,10 +12,10 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from smrmf._parallel import WARNING_FILTERS, thread_pool
-from smrmf._validation import ParameterError
+from smrmf._validation import COUNT, ParameterError, check_parameters
 from smrmf.graph.exemplars import transposed
 from smrmf.graph.neighbors import measured_points
-from smrmf.inspection._table import PlainTable
+from smrmf.inspection._table import PlainTable, last_step
 from smrmf.inspection._table import feature_names as names_of
 
 
@@ -38,8 +38,8 @@ class Explanation:
         The nearest exemplars of the two clusters.
     features : PlainTable
         ``feature``, its ``value``, that of the ``exemplar`` and of the ``next_exemplar``, and ``share``: how
-        much of the difference of the two squared distances is due to it, positive where it speaks for the
-        cluster, negative where for the next.
+        much the feature speaks, of all that speak, positive for the cluster and negative for the next. What
+        counts is by how much it makes one of the two exemplars nearer, in squares.
     """
 
     cluster: int
@@ -59,7 +59,10 @@ class Explanation:
                 f"{lines[0][:-1]}, next is cluster {self.next_cluster} with {self.next_confidence:.2f}."
             )
         if self.outlier_score > 0.5:
-            lines += [f"It lies far from all others (outlier score {self.outlier_score:.2f})."]
+            lines += [
+                f"It is much farther from its neighbours than these from theirs (outlier score "
+                f"{self.outlier_score:.2f})."
+            ]
         lines += ["", "Represented by", str(self.representatives)]
         if self.next_cluster is not None:
             lines += [
@@ -68,6 +71,8 @@ class Explanation:
                 "Features that speak for its cluster (share above 0) and for the next (below 0):",
                 str(self.features),
             ]
+            if self.features["share"].sum() < 0:
+                lines += ["It is nearer to the exemplar of the next cluster: its neighbours put it here."]
         return "\n".join(lines)
 
 
@@ -77,11 +82,11 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     Parameters
     ----------
     model : fitted factorisation
-        The model.
+        The model, or a pipeline that ends with it, whose steps before a new point goes through.
     point : int or row of features
         A row of the training data by its number, or a new point.
     X : array-like, frame or CSR matrix, default=None
-        The training data in the units to report; None is as they were fitted.
+        The training data in the units to report, for a row by its number; None is as they were fitted.
     n : int, default=5
         How many representatives and features to list.
     feature_names : array-like of str, default=None
@@ -110,8 +115,17 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     petal length (cm)    4.8       4.2            5.2  -0.2564
     sepal width (cm)     3.2       2.9              3  -0.0641
     """
+    check_parameters("explain", {"n": n}, {"n": (COUNT,)})
+    before, model = (model[:-1] if hasattr(model, "steps") else None), last_step(model)
     check_is_fitted(model)
-    row, own = as_row(model, point)
+    if not hasattr(model, "_fit_data"):
+        raise ParameterError(
+            f"explain takes a fitted factorisation, such as FastSMRMF, and not {type(model).__name__}."
+        )
+    row, own = as_row(model, point, before)
+    table = None if X is None else checked_table(model, X, own)
+    named = model._fit_data[:, : model.n_features_in_] if table is None else table
+    names = names_of(named, model, feature_names)
     # A row by its number, or as a list, has no names of features, which scikit-learn would point out.
     with WARNING_FILTERS.changed("ignore"):
         shares, score = model.predict_proba(row)[0], float(model.outlier_scores(row)[0])
@@ -119,8 +133,6 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     cluster = int(shares.argmax())
     nearest = [nearest_exemplar(model, compared, label) for label in range(len(shares))]
     following = next_best(shares, cluster, distances(model, compared, np.array(nearest)))
-    table = training_rows(model) if X is None else X
-    names = names_of(table, model, feature_names)
     pair = [nearest[cluster], nearest[cluster if following is None else following]]
     return Explanation(
         cluster=cluster,
@@ -131,7 +143,7 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
         representatives=representatives(model, compared, own, n),
         exemplar=nearest[cluster],
         next_exemplar=None if following is None else nearest[following],
-        features=deciding_features(model, compared, row, own, pair, table, names, n),
+        features=deciding_features(model, compared, own, pair, table, names, n),
     )
 
 
@@ -143,24 +155,55 @@ def next_best(shares: np.ndarray, cluster: int, far: np.ndarray) -> int | None:
     return int(others[np.lexsort((far[others], -shares[others]))[0]])
 
 
-def as_row(model: Any, point: Any) -> tuple[Any, int | None]:
-    """Return a point as a table of one row, and its number among the training data, if it is one of them."""
+def as_row(model: Any, point: Any, before: Any) -> tuple[Any, int | None]:
+    """Return a point as a table of one row, and its number among the training data, if it is one of them.
+
+    ``before`` are the steps of a pipeline that new points go through.
+    """
     n = len(model.labels_)
     if isinstance(point, numbers.Integral):
         if not 0 <= int(point) < n:
             raise ParameterError(
                 f"point={point} is no row of the training data: give 0 to {n - 1}, or a new row."
             )
-        return training_rows(model)[[int(point)]], int(point)
-    if sp.issparse(point) or nw.dependencies.is_into_dataframe(point):
-        return point, None
-    return np.asarray(point, dtype=float).reshape(1, -1), None
+        return unit_rows(model, [int(point)]), int(point)
+    names = getattr(model if before is None else before, "feature_names_in_", ())
+    if len(names) and hasattr(point, "to_frame") and set(names) <= set(point.index):
+        point = point[list(names)].to_frame().T.astype(float)  # a row of a pandas frame, by its names
+    if not sp.issparse(point) and not nw.dependencies.is_into_dataframe(point):
+        point = np.asarray(point, dtype=float).reshape(1, -1)
+    if point.shape[0] != 1:
+        raise ParameterError(f"point has {point.shape[0]} rows, but one is explained at a time.")
+    with WARNING_FILTERS.changed("ignore"):
+        return (point if before is None else before.transform(point)), None
 
 
-def training_rows(model: Any) -> Any:
-    """Return the training data in the unit in which they came; directions alone for ``metric="cosine"``."""
-    data = model._fit_data[:, : model.n_features_in_]
+def unit_rows(model: Any, rows: Any) -> Any:
+    """Return training data in the unit in which they came; directions alone for ``metric="cosine"``."""
+    data = model._fit_data[rows][:, : model.n_features_in_]
     return data * data.dtype.type(model._magnitude)
+
+
+def checked_table(model: Any, X: Any, own: int | None) -> Any:
+    """Return the training rows in other units; refuse a table that is not of the fit."""
+    if own is None:
+        raise ParameterError(
+            "X has the training rows in other units, in which a new point is not known: leave X out, or give "
+            "the number of a training row."
+        )
+    known, width = getattr(model, "feature_names_in_", ()), model.n_features_in_
+    if len(known) and nw.dependencies.is_into_dataframe(X):
+        frame = nw.from_native(X, eager_only=True)
+        if missing := [name for name in known if name not in frame.columns]:
+            raise ParameterError(f"X has no column {missing[0]!r}, which the model was fitted to.")
+        X = frame.select(list(known)).to_native()
+    table = X if sp.issparse(X) or hasattr(X, "columns") else np.asarray(X)
+    if table.shape != (len(model.labels_), width):
+        raise ParameterError(
+            f"X has shape {table.shape}, but the model was fitted to {(len(model.labels_), width)}: give the "
+            "training rows, with the columns of the fit."
+        )
+    return table
 
 
 def representatives(model: Any, compared: Any, own: int | None, n: int) -> PlainTable:
@@ -184,10 +227,10 @@ def representatives(model: Any, compared: Any, own: int | None, n: int) -> Plain
 
 def distances(model: Any, compared: Any, rows: np.ndarray) -> np.ndarray:
     """Return the distances of a point to training points, in the unit of the data."""
-    difference = model._fit_data[rows] - compared if not sp.issparse(compared) else None
-    if difference is None:
-        difference = (model._fit_data[rows] - sp.vstack([compared] * len(rows))).toarray()
-    return np.linalg.norm(difference, axis=1) * model._magnitude
+    if not sp.issparse(compared):
+        return np.linalg.norm(model._fit_data[rows] - compared, axis=1) * model._magnitude
+    difference = model._fit_data[rows] - sp.vstack([compared] * len(rows), format="csr")
+    return sp.linalg.norm(difference, axis=1) * model._magnitude
 
 
 def nearest_exemplar(model: Any, compared: Any, cluster: int) -> int:
@@ -200,43 +243,33 @@ def nearest_exemplar(model: Any, compared: Any, cluster: int) -> int:
 
 
 def deciding_features(
-    model: Any,
-    compared: Any,
-    row: Any,
-    own: int | None,
-    nearest: list[int],
-    table: Any,
-    names: np.ndarray,
-    n: int,
+    model: Any, compared: Any, own: int | None, pair: list[int], table: Any, names: np.ndarray, n: int
 ) -> PlainTable:
     """List the features by which a point is nearer to one exemplar than to the other."""
-    points = [
-        dense_row(part)[: model.n_features_in_]
-        for part in (compared, *(model._fit_data[[i]] for i in nearest))
-    ]
-    here, first, last = points[0], points[1], points[-1]
+    rows = [compared, *(model._fit_data[[i]] for i in pair)]
+    here, first, last = (dense_row(row)[: model.n_features_in_] for row in rows)
     spoken = (here - last) ** 2 - (here - first) ** 2
-    share = spoken / (np.abs(spoken).sum() or 1.0)
     order = np.argsort(-np.abs(spoken), kind="stable")[:n]
     order = order[spoken[order] != 0]
-    shown = [
-        dense_row(row if own is None else take_row(table, own)),
-        *(dense_row(take_row(table, i)) for i in nearest),
-    ]
+    shown = [part * model._magnitude for part in (here, first, last)]
+    if table is not None:
+        shown = [dense_row(take_row(table, i)) for i in (own, *pair)]
     return PlainTable(
         {
             "feature": names[order],
             "value": shown[0][order],
             "exemplar": shown[1][order],
-            "next_exemplar": shown[-1][order],
-            "share": share[order],
+            "next_exemplar": shown[2][order],
+            "share": spoken[order] / (np.abs(spoken).sum() or 1.0),
         }
     )
 
 
-def take_row(table: Any, i: int) -> Any:
+def take_row(table: Any, i: Any) -> Any:
     """Return one row of an array, a sparse matrix or a frame."""
-    return table[[i]] if sp.issparse(table) else np.asarray(table)[[i]]
+    if nw.dependencies.is_into_dataframe(table):
+        return nw.from_native(table, eager_only=True)[[i]].to_numpy()
+    return table[[i]]
 
 
 def dense_row(row: Any) -> np.ndarray:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from smrmf.graph.exemplars import cluster_scores, exemplar_scores, transposed
-from smrmf.inspection._table import PlainTable
+from smrmf.inspection._table import PlainTable, last_step
 
 
 def neighborhoods(model: Any) -> PlainTable:
@@ -47,6 +47,7 @@ def neighborhoods(model: Any) -> PlainTable:
     >>> bool(table["mass"][table["kept"]].min() >= table["mass"][~table["kept"]].max())
     True
     """
+    model = last_step(model)
     check_is_fitted(model)
     if not hasattr(model, "kept_indices_"):
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,10 +10,11 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from smrmf._arrays import finite_array
+from smrmf._arrays import feature_attributes, finite_array
 from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import ParameterError, shown
 from smrmf.factorization._points import Problem, prepare
+from smrmf.factorization._results import column_warnings
 from smrmf.factorization.fast_smrmf import FastSMRMF
 from smrmf.graph.halves import Agreement, agreements, nested_labels
 from smrmf.inspection._table import like
@@ -68,20 +70,17 @@ def suggest_n_clusters(
     Neighbours are searched once, so that all numbers together cost about as much as two fits.
 
     ``stability``
-        The points are split into random halves, each is clustered by itself, and the clusters
-        of one, extended to the
-        other by neighbours, are compared with those found there: the adjusted Rand index, 1 if
-        they are the same.
+        The points are split into random halves, each is clustered by itself, and the clusters of one,
+        extended to the other by neighbours, are compared with those found there: the adjusted Rand index, 1
+        if they are the same.
     ``prediction``
-        The same comparison, but of the cluster that is found again worst: the share of its
-        points that are.
+        The same comparison, but of the weakest cluster, which is found again worst: the share of its points
+        that are.
     ``eigengap``
-        How much better the graph falls into so many parts than a line of evenly spread points
-        would: 1 if
-        they do not touch, 0 or less for a continuum.
+        How much better the graph falls into so many parts than a line of evenly spread points would: 1 if
+        they do not touch, 0 or less for a line or a cloud. Rings and spheres have some gaps, too.
     ``silhouette``
-        How much nearer points are to their own cluster than to the next one, on a sample; for
-        round clusters.
+        How much nearer points are to their own cluster than to the next one, on a sample; for round clusters.
 
     Parameters
     ----------
@@ -122,6 +121,8 @@ def suggest_n_clusters(
     with thread_pool(n_jobs) as pool:
         problem = prepare(given, type(model)._reduction, draws, pool)
         evidence = find_evidence(problem, numbers, draws, pool)
+    for note, category in column_warnings(problem, feature_attributes(X).get("feature_names_in_")):
+        warnings.warn(note, category, stacklevel=2)
     ranked, chosen, reason = decide(numbers, evidence)
     table = like(X, {"n_clusters": numbers} | evidence)
     return Suggestion(table, ranked, chosen, reason)

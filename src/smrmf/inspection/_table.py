@@ -9,6 +9,8 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 
+from smrmf.graph.columns import numbered_names
+
 # Rows that a printed table shows, from the beginning.
 SHOWN_ROWS = 60
 
@@ -64,7 +66,7 @@ class PlainTable(dict[str, np.ndarray]):
         return text + (f"\n... and {left_out} more rows" if left_out > 0 else "")
 
     def _repr_html_(self) -> str:
-        head, *rows = zip(*self._cells(), strict=True)
+        head, *rows = zip(*self._cells(), strict=True) if self else ((),)
         titles = "".join(f"<th>{escape(name)}</th>" for name in head)
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
         return f"<table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
@@ -88,7 +90,7 @@ def like(frame: Any, columns: Mapping[str, Any]) -> Any:
 
 def feature_names(X: Any, model: Any = None, given: Any = None) -> np.ndarray:
     """Return the names of the columns: those given, the frame's, the model's, or their numbers."""
-    width = X.shape[1]
+    width = np.asarray(X).shape[1] if isinstance(X, list) else X.shape[1]
     if given is not None:
         names = np.asarray(given, dtype=object).astype(str)
         if len(names) != width:
@@ -97,4 +99,9 @@ def feature_names(X: Any, model: Any = None, given: Any = None) -> np.ndarray:
     if nw.dependencies.is_into_dataframe(X):
         return np.array([str(name) for name in nw.from_native(X, eager_only=True).columns])
     known = getattr(model, "feature_names_in_", ())
-    return np.asarray(known, str) if len(known) == width else np.array([f"x{i}" for i in range(width)])
+    return np.asarray(known, str) if len(known) == width else numbered_names(width)
+
+
+def last_step(model: Any) -> Any:
+    """Return the model itself, or the last step of a pipeline."""
+    return model[-1] if hasattr(model, "steps") else model
