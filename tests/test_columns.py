@@ -94,3 +94,5 @@ def test_a_fit_says_the_same_once_and_can_be_told_not_to():
 def test_directions_and_small_tables_have_no_such_columns():
     FastSMRMF(2, metric="cosine", random_state=0).fit(np.abs(PLAIN[:50]) * [1, 1, 500])
     assert check_columns(np.array([[1.0, 2.0]])) == []
+    assert check_columns(PLAIN[:19] * [1, 1, 500]) == []
+    assert len(check_columns(PLAIN[:20] * [1, 1, 500])) == 1

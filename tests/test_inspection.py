@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs, make_moons
@@ -39,6 +39,7 @@ class Labelled:
 # Profiles
 
 
+@settings(max_examples=20)
 @given(st.integers(2, 4), st.integers(0, 10**6))
 def test_effects_count_pairs(c, seed):
     draws = np.random.default_rng(seed)

@@ -103,7 +103,7 @@ def test_training_points_have_their_scores_again():
 def test_a_point_beside_copies_is_not_far_from_all():
     blob = np.random.default_rng(0).normal(size=(60, 2)) + 5
     X = np.vstack([np.zeros((15, 2)), [[1e-3, 0]], blob])
-    model = FastSMRMF(2, random_state=0).fit(X)
+    model = FastSMRMF(2, random_state=0, max_iter=5).fit(X)
     assert model.outlier_scores_[15] == 0
 
 
@@ -126,7 +126,7 @@ def test_a_point_twice_as_far_away_has_one_half():
 @pytest.mark.filterwarnings("ignore:.*did not converge")  # nearly exact fits
 def test_copies_of_one_point_lie_apart_from_nothing():
     X = np.repeat([[0.0, 1], [5, 5], [9, 0]], 20, axis=0)
-    model = FastSMRMF(3, random_state=0).fit(X)
+    model = FastSMRMF(3, random_state=0, max_iter=5).fit(X)
     np.testing.assert_array_equal(model.outlier_scores_, 0)
     np.testing.assert_array_equal(model.outlier_scores(X), 0)
     np.testing.assert_allclose(model.confidence_, 1)

@@ -401,6 +401,9 @@ def test_a_preparation_needs_a_fit_and_right_parameters():
         TablePreparation(scale="log").fit(np.eye(3))
 
 
+@pytest.mark.filterwarnings(
+    "ignore::smrmf.inspection.ColumnsWarning"
+)  # of island and sex, which it is right about
 def test_a_preparation_is_saved_with_the_model(penguins, tmp_path):
     model = make_pipeline(TablePreparation(), smrmf.RMNMF(3, init="kmeans", random_state=0)).fit(penguins)
     same = smrmf.load(smrmf.save(model, tmp_path / "penguins.smrmf"))

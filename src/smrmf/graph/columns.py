@@ -11,8 +11,8 @@ import numpy as np
 
 from smrmf.graph.candidates import Neighbors
 
-# Rows that are looked at.
-SAMPLE = 2000
+# Rows that are looked at, and how many there must be: of a handful nothing is said.
+SAMPLE, FEWEST = 2000, 20
 # Spreads that differ by more, a thousand times in squares, are hardly of one unit; a few such columns of many
 # are pixels that are rarely set.
 UNLIKE, RARELY_SET = 30.0, 0.02
@@ -42,6 +42,8 @@ def column_notes(
 
     ``magnitude`` is what the points were divided by.
     """
+    if len(X) < FEWEST:
+        return []
     rows = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(int))
     near = Neighbors(*(part[:, :n_neighbors] for part in neighbors))
     return [*unscaled(X[rows], names, magnitude), *few_valued(X, rows, near, names)]
