@@ -12,12 +12,13 @@ SOURCE = ROOT / "src" / "smrmf"
 
 # From the ground up: a module imports from its own line and from those above it.
 LAYERS = [
-    ["_numba", "_parallel", "_validation", "_arrays", "sharing", "_estimator"],
+    ["_numba", "_parallel", "_validation", "_arrays", "_files", "sharing", "_estimator"],
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
     ["inspection"],
     ["plot", "persistence", "tables"],
+    ["report"],
     ["cli"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
@@ -32,7 +33,7 @@ ONE_WAY = {
 # Prediction cannot depend on how a model was fitted: all that it may know of the library.
 KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
-    "": {"_arrays", "_estimator", "_numba", "_parallel", "_validation", "metrics", "sharing"},
+    "": {"_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics", "sharing"},
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
@@ -58,6 +59,10 @@ MODULES = {
     "tables": {
         *("_array_files", "_columns", "_decisions", "_delimited", "_notes", "_preparation", "_read"),
         *("_record", "_results", "_scaling"),
+    },
+    "report": {
+        *("_certainty", "_code", "_compared", "_exemplars", "_findings", "_images", "_kept", "_map", "_page"),
+        *("_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
     },
     "cli": {"_shared", "data", "reproduce"},
 }

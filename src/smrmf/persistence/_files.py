@@ -6,7 +6,6 @@ import copy
 import io
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 import smrmf
 from smrmf._arrays import check_memory
+from smrmf._files import check_place, write_atomically
 from smrmf.persistence._checks import (
     ABOUT,
     LOADABLE,
@@ -52,8 +52,7 @@ def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -
 
     Examples
     --------
-    >>> import tempfile
-    >>> from pathlib import Path
+    >>>     >>> from pathlib import Path
     >>> import smrmf
     >>> from sklearn.datasets import load_iris
     >>> X, _ = load_iris(return_X_y=True)
@@ -66,8 +65,8 @@ def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -
     """
     path = Path(path)
     _check_fitted(model)
-    _check_place(path, overwrite)
-    _write_atomically(path, _packed(model), overwrite)
+    check_place(path, overwrite)
+    write_atomically(path, _packed(model), overwrite)
     return path
 
 
@@ -143,13 +142,6 @@ def _check_fitted(model: Any) -> None:
         raise NotFittedError(said) from error
 
 
-def _check_place(path: Path, overwrite: bool) -> None:
-    if path.exists() and not overwrite:
-        raise FileExistsError(f"{path} exists already: give another name, or overwrite=True to replace it.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to save {path.name} in: make it first.")
-
-
 def _packed(model: Any) -> bytes:
     """Return the contents of a file, once sure that it can be loaded."""
     skops_io, buffer = _skops_io(), io.BytesIO()
@@ -177,20 +169,3 @@ def _without_callbacks(value: Any) -> Any:
         bare.__dict__ = {name: _without_callbacks(part) for name, part in kept.items()}
         return bare
     return type(value)(map(_without_callbacks, value)) if type(value) in (list, tuple) else value
-
-
-def _write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
-    # In the same folder, because a rename is atomic within one file system only.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            # Without it a power cut after the rename may leave the new name with no content behind it.
-            os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes files for their owner alone
-        _check_place(path, overwrite)  # another process may have been faster
-        os.replace(temporary, path)
-    except BaseException:  # also for Ctrl-C
-        Path(temporary).unlink(missing_ok=True)
-        raise

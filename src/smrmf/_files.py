@@ -1,0 +1,35 @@
+"""Files that are complete or absent: where one may be written, and how it is."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+
+def check_place(path: Path, overwrite: bool) -> None:
+    """Refuse a file that is there already, unless it may be replaced, and a folder that is not there."""
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
+    if path.exists() and not overwrite:
+        raise FileExistsError(f"{path} exists already: give another name, or overwrite=True to replace it.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to save {path.name} in: make it first.")
+
+
+def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
+    """Write a file in one step: whatever happens on the way, there is the old one, or none."""
+    # In the same folder, because a rename is atomic within one file system only.
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            # Without it a power cut after the rename may leave the new name with no content behind it.
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp makes files for their owner alone
+        check_place(path, overwrite)  # another process may have been faster
+        os.replace(temporary, path)
+    except BaseException:  # also for Ctrl-C
+        Path(temporary).unlink(missing_ok=True)
+        raise

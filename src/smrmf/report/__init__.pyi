@@ -1,0 +1,3 @@
+"""The public function, imported on first use."""
+
+from ._write import write_report as write_report

@@ -1,0 +1,136 @@
+"""The result in sentences: what was found, and how firm it is, for people who have not fitted it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from smrmf.report._profiles import OWN_RANGE, Contrast, Profiles
+from smrmf.report._subject import Subject
+from smrmf.report._words import count, percent, score
+
+# From these on clusterings agree well, fairly, and hardly (adjusted Rand index).
+FIRM = [(0.9, "very firm"), (0.8, "firm"), (0.6, "fairly firm"), (-1.0, "not firm")]
+# A row is sure from here on, and below this lies at a boundary.
+SURE, BOUNDARY = 0.9, 0.6
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Sentences: the two of the result, how firm it is, and what to be careful about."""
+
+    found: list[str]
+    firm: list[str]
+    doubts: list[str]
+
+
+def findings(subject: Subject, profiles: Profiles | None, suggestion: Any) -> Findings:
+    """Return what a page says first."""
+    return Findings(
+        found=[_how_many(subject), _what(subject, profiles)],
+        firm=_firmness(subject),
+        doubts=_doubts(subject, suggestion),
+    )
+
+
+def _how_many(subject: Subject) -> str:
+    rows, n_clusters = count(subject.n_samples), len(subject.clusters)
+    if n_clusters == 1:
+        return f"All {rows} are in one cluster: nothing parts them."
+    return (
+        f"The {rows} fall into {n_clusters} clusters: groups whose rows are more like each other than like "
+        "the rest."
+    )
+
+
+def _what(subject: Subject, profiles: Profiles | None) -> str:
+    """Say how large the largest and the smallest cluster are, and what sets them apart."""
+    sizes = subject.sizes[subject.clusters]
+    if len(sizes) == 1:
+        return "There is no other cluster to compare it with."
+    largest = subject.clusters[int(np.argmax(sizes))]
+    smallest = subject.clusters[int(len(sizes) - 1 - np.argmin(sizes[::-1]))]
+    parts = []
+    for cluster, word in ((largest, "largest"), (smallest, "smallest")):
+        size = int(subject.sizes[cluster])
+        share = f"{count(size)} ({percent(size / subject.n_samples)})"
+        parts.append(f"cluster {cluster}, with {share}" + _clause(cluster, word, profiles))
+    return f"The largest is {parts[0]}; the smallest is {parts[1]}."
+
+
+def _clause(cluster: int, word: str, profiles: Profiles | None) -> str:
+    """Return what sets a cluster apart as the end of a sentence, if something does."""
+    if profiles is None:
+        return ""
+    if profiles.table.is_sparse:
+        words = [contrast.feature for contrast in profiles.contrasts(cluster, 3)]
+        return f", where {_quoted(words)} are common" if len(words) > 1 else ""
+    contrasts = profiles.contrasts(cluster, 1)
+    return f", {told(contrasts[0], profiles, cluster)}" if contrasts else ""
+
+
+def _quoted(words: list[str]) -> str:
+    marked = [f"\N{LEFT DOUBLE QUOTATION MARK}{word}\N{RIGHT DOUBLE QUOTATION MARK}" for word in words]
+    return ", ".join(marked[:-1]) + f" and {marked[-1]}"
+
+
+def told(contrast: Contrast, profiles: Profiles, cluster: int) -> str:
+    """Return a contrast as a clause."""
+    column = int(profiles.order[cluster][0])
+    apart = float(profiles.apart[cluster, column])
+    if contrast.degree == "a range of its own" and apart >= OWN_RANGE and contrast.span:
+        return f"where {contrast.feature} is mostly {contrast.span}, as it seldom is elsewhere"
+    word = "on average" if contrast.on_average else "typically"
+    return f"where {contrast.feature} is {word} {contrast.here}, against {contrast.elsewhere} elsewhere"
+
+
+def firm_word(stability: float) -> str:
+    """Return how firm clusters are, in a word or two."""
+    return next(word for least, word in FIRM if stability >= least)
+
+
+def _firmness(subject: Subject) -> list[str]:
+    """Say how firm the clusters are, and how sure the rows."""
+    found = []
+    if (stability := getattr(subject.model, "stability_", None)) is not None and len(subject.clusters) > 1:
+        found.append(
+            f"The clusters are {firm_word(stability)}: clusterings of the same rows made in other ways agree "
+            f"with them to {score(float(stability))}, where 1 is full agreement and 0 is chance."
+        )
+    if subject.confidence is not None and len(subject.clusters) > 1:
+        sure = int(np.count_nonzero(subject.confidence >= SURE))
+        between = int(np.count_nonzero(subject.confidence < BOUNDARY))
+        said = f"Of the {count(subject.n_samples)}, {percent(sure / subject.n_samples)} belong clearly to "
+        said += f"their cluster (confidence {SURE} or more)"
+        if between:
+            verb = "lies" if between == 1 else "lie"
+            said += f", while {between:,} {verb} at a boundary (below {BOUNDARY})"
+        else:
+            said += f", and none lies at a boundary (below {BOUNDARY})"
+        found.append(said + ".")
+    return found
+
+
+def _doubts(subject: Subject, suggestion: Any) -> list[str]:
+    """Say where the clusters may not be there, or not be as many."""
+    found, n_clusters = [], len(subject.clusters)
+    stability = getattr(subject.model, "stability_", None)
+    unclear = suggestion is not None and suggestion.n_clusters is None
+    shaky = stability is not None and stability < FIRM[2][0] and n_clusters > 1
+    if unclear:
+        found.append("No number of clusters is clearly right for these rows.")
+    elif suggestion is not None and int(suggestion.n_clusters) != n_clusters:
+        found.append(
+            f"Of the numbers of clusters compared, {int(suggestion.n_clusters)} has the best support, and "
+            f"not {n_clusters}."
+        )
+    if unclear or shaky:
+        found.append(
+            "The rows may change gradually from one kind to the next: the clusters may then be cuts through "
+            "a continuum, useful to sort the rows by, but not kinds of their own."
+        )
+    if getattr(subject.model, "converged_", True) is False:
+        found.append("The fit stopped before it had settled: more iterations may change the clusters.")
+    return found
