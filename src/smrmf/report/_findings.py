@@ -15,6 +15,8 @@ from smrmf.report._words import count, percent, score
 FIRM = [(0.9, "very firm"), (0.8, "firm"), (0.6, "fairly firm"), (-1.0, "not firm")]
 # A row is sure from here on, and below this lies at a boundary.
 SURE, BOUNDARY = 0.9, 0.6
+# Clusters are about equally large if the smallest has this share of the largest.
+EVEN = 0.9
 
 
 @dataclass(frozen=True)
@@ -52,15 +54,21 @@ def _what(subject: Subject, profiles: Profiles | None) -> str:
         return "There is no other cluster to compare it with."
     largest = subject.clusters[int(np.argmax(sizes))]
     smallest = subject.clusters[int(len(sizes) - 1 - np.argmin(sizes[::-1]))]
+    if sizes.min() >= EVEN * sizes.max():
+        example = _clause(largest, profiles)
+        example = f"; an example is cluster {largest}{example}" if example else ""
+        return (
+            f"They are about equally large, with {sizes.min():,} to {count(int(sizes.max()))} each{example}."
+        )
     parts = []
-    for cluster, word in ((largest, "largest"), (smallest, "smallest")):
+    for cluster in (largest, smallest):
         size = int(subject.sizes[cluster])
         share = f"{count(size)} ({percent(size / subject.n_samples)})"
-        parts.append(f"cluster {cluster}, with {share}" + _clause(cluster, word, profiles))
+        parts.append(f"cluster {cluster}, with {share}" + _clause(cluster, profiles))
     return f"The largest is {parts[0]}; the smallest is {parts[1]}."
 
 
-def _clause(cluster: int, word: str, profiles: Profiles | None) -> str:
+def _clause(cluster: int, profiles: Profiles | None) -> str:
     """Return what sets a cluster apart as the end of a sentence, if something does."""
     if profiles is None:
         return ""

@@ -48,6 +48,8 @@ def kept_of(subject: Subject) -> Kept | None:
 
 
 def _edges(across: float) -> str:
+    if across == 0:
+        return "No tie of the graph leads from one cluster to another."
     return f"On average {percent(across)} of the ties of a row lead to another cluster."
 
 

@@ -13,7 +13,7 @@ from smrmf.report._code import code_of, written_parameters
 from smrmf.report._compared import compared_of
 from smrmf.report._exemplars import ShownExemplar, has_exemplars
 from smrmf.report._findings import BOUNDARY, SURE, findings
-from smrmf.report._images import Images
+from smrmf.report._images import PIXEL, Images
 from smrmf.report._kept import kept_of
 from smrmf.report._map import short
 from smrmf.report._profiles import Profiles
@@ -102,25 +102,28 @@ def _words(subject: Subject, has_images: bool) -> dict[str, str]:
             "one_a": "a typical row",
             "verb": "is nearest to",
         }
+    # Columns of sparse tables that have names of their own are most often words.
+    is_text = subject.table.is_sparse and not all(map(PIXEL.fullmatch, subject.table.names))
     if has_images:
-        apart = "What the rows of a cluster have in common, as an image, and the rows that show it best."
+        own = subject.in_unit_of_fit and _has_components(subject)
+        what = "What the rows of a cluster have in common" if own else "The mean of the rows of a cluster"
+        apart = f"{what}, as an image, and beside it {found['many']}."
     elif subject.table.is_sparse:
+        named = "words" if is_text else "columns"
         apart = (
-            "The words (columns) that rows of a cluster have more often than others, with the share of rows "
-            "that have them."
+            f"The {named} that rows of a cluster have more often than others, with the share of rows that have "
+            "them."
         )
     else:
         apart = (
-            "The columns in which a cluster differs most: the typical value here with the range of the middle "
-            "half of its rows, the typical value elsewhere, and how the two compare."
+            "The columns in which a cluster differs most: the typical value here with the range of the "
+            "middle half of its rows, and the typical value elsewhere."
         )
-    own = subject.in_unit_of_fit and _has_components(subject)
-    found |= {"apart": apart, "component": "What they have in common" if own else "Their mean"}
-    is_text = subject.table.is_sparse
     return found | {
+        "apart": apart,
+        "component": "Component",
         "feature": "Word" if is_text else "Column",
-        "here": "rows here" if is_text else "typical here",
-        "degree": "" if is_text else "compared with other rows",
+        "here": "rows here" if subject.table.is_sparse else "typical here",
     }
 
 

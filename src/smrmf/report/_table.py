@@ -66,7 +66,7 @@ def number(value: float, decimals: int) -> str:
     if size >= LARGE or 0 < size < 10.0 ** -(MOST_DECIMALS - 1):
         return f"{value:.3g}"
     if decimals < 0:
-        decimals = 0 if value == round(value) else 1
+        decimals = 0 if value == round(value) or size >= 100 else 1
     text = f"{value:,.{decimals}f}" if size >= 10_000 else f"{value:.{decimals}f}"
     return text if float(text.replace(",", "")) else text.replace("-", "")
 
@@ -140,7 +140,7 @@ def _check_finite(table: ReadableTable) -> None:
     entries = table.values.data if table.is_sparse else table.values
     bad = ~np.isfinite(entries) if table.is_sparse else np.isinf(entries)
     if bad.any():
-        where = "" if table.is_sparse else f" in column {table.names[np.argwhere(bad)[0][1]]!r}"
+        where = "" if table.is_sparse else f" in column {str(table.names[np.argwhere(bad)[0][1]])!r}"
         raise ParameterError(
             f"X has a value{where} that is not finite: replace it, or leave it missing in a dense table."
         )
