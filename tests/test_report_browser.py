@@ -1,4 +1,4 @@
-"""The page in a real browser: it runs, asks for nothing, and does what it says, on any screen and in any light."""
+"""The page in a real browser: it runs, asks for nothing, and does what it says, on any screen."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ CONTRASTS = """() => {
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const parent = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || parent.closest("script, svg") || !parent.checkVisibility()) continue;
-    const pair = [light(numbers(getComputedStyle(parent).color)), light(behind(parent))].sort((a, b) => b - a);
+    if (!walker.currentNode.data.trim() || parent.closest("script, svg")) continue;
+    if (!parent.checkVisibility()) continue;
+    const ink = light(numbers(getComputedStyle(parent).color));
+    const pair = [ink, light(behind(parent))].sort((a, b) => b - a);
     found.push([(pair[0] + 0.05) / (pair[1] + 0.05), walker.currentNode.data.trim().slice(0, 40)]);
   }
   return found;
@@ -161,7 +163,9 @@ def test_hover_names_the_row_under_the_mouse(show, model):
     page = show()
     tip = page.locator("#tip")
     assert not tip.is_visible()
-    places = np.array([place(page, row) for row in range(150)])
+    place(page, 0)
+    asked = "() => Array.from({ length: 150 }, (_, row) => document.getElementById('canvas').placeOf(row))"
+    places = np.array([[found["x"], found["y"]] for found in page.evaluate(asked)])
     # A row that no other is near to.
     gaps = np.linalg.norm(places[:, None] - places[None], axis=2) + 1e9 * np.eye(150)
     row = int(gaps.min(axis=1).argmax())

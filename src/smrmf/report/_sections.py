@@ -111,8 +111,8 @@ def _words(subject: Subject, has_images: bool) -> dict[str, str]:
     elif subject.table.is_sparse:
         named = "words" if is_text else "columns"
         apart = (
-            f"The {named} that rows of a cluster have more often than others, with the share of rows that have "
-            "them."
+            f"The {named} that rows of a cluster have more often than others, with the share of rows "
+            "that have them."
         )
     else:
         apart = (
