@@ -15,12 +15,14 @@ import palmerpenguins
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
+from sklearn.neighbors import NearestNeighbors
 from sklearn.pipeline import make_pipeline
 
 import smrmf
 from smrmf.tables import DataTable, TableError, TablePreparation, read_table, write_results
-from smrmf.tables._scaling import in_one_unit
+from smrmf.tables._scaling import ASKED_ROWS, BLOCK_ROWS, _neighbor_distance, in_one_unit
 
 PENGUINS = Path(palmerpenguins.__file__).parent / "data" / "penguins.csv"
 
@@ -232,7 +234,12 @@ def test_the_penguins_become_numbers(penguins):
     empty = penguins.frame["body_mass_g"].is_null().to_numpy()
     place = preparation.numbers_.index("body_mass_g")
     assert np.ptp(X[empty, place]) == 0
-    assert preparation.used(penguins)["body_mass_g"][empty].tolist() == [4050, 4050]
+    np.testing.assert_allclose(preparation.inverse_transform(X)[empty, place], 4050)
+    np.testing.assert_allclose(
+        preparation.inverse_transform(X)[~empty, place], penguins.frame["body_mass_g"].drop_nulls()
+    )
+    sexes = preparation.inverse_transform(X)[:, -2:]
+    assert sexes.sum(axis=0).tolist() == [165, 168]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +288,8 @@ def test_rows_without_values_are_said_to_be_filled():
     frame = pl.DataFrame({"a": [1.0, None, 3.0, 9.0], "b": [5.0, None, 2.0, 2.5], "c": ["u", None, "v", "u"]})
     preparation = TablePreparation(["a", "b", "c"]).fit(frame)
     assert any(note.startswith("1 row has no value in any column") for note in preparation.notes_)
-    np.testing.assert_array_equal(preparation.used(frame)["a"], [1, 3, 3, 9])
+    units = preparation.inverse_transform(preparation.transform(frame))
+    np.testing.assert_allclose(units[:, 0], [1, 3, 3, 9])
     whole = TablePreparation().fit(frame.with_columns(b=pl.Series([5.0, 2.0, 2.0, 2.5])))
     assert not any("no value in any" in note for note in whole.notes_)
 
@@ -455,7 +463,7 @@ def test_earlier_results_are_replaced_only_if_asked(tmp_path):
 def test_a_folder_of_other_things_is_never_replaced(stays, tmp_path):
     (tmp_path / "home" / "folder").mkdir(parents=True)
     (tmp_path / "home" / stays).touch()
-    with pytest.raises(FileExistsError, match="which is no table of results"):
+    with pytest.raises(FileExistsError, match="which is no result"):
         write_results(tmp_path / "home", {"new": {"a": [2]}}, force=True)
     assert (tmp_path / "home" / stays).exists()
 
@@ -493,3 +501,73 @@ def test_tables_that_cannot_be_written_are_refused(tmp_path):
     with pytest.raises(FileExistsError, match="is a file"):
         write_results(tmp_path / "file", {}, force=True)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+# How much columns of few values weigh
+
+
+@pytest.fixture(scope="module")
+def measures_and_chance():
+    """Three clusters by two measures, and columns of few values that know nothing of them."""
+    draws = np.random.default_rng(0)
+    X, _ = make_blobs(300, 2, centers=[[0, 0], [6, 0], [0, 6]], random_state=0)
+    chance = {"word": draws.choice(["u", "v"], 300), "year": draws.integers(2007, 2010, 300)}
+    return pl.DataFrame({"a": X[:, 0], "b": 100 * X[:, 1]} | chance)
+
+
+def test_words_and_few_values_do_not_part_rows_that_are_alike(measures_and_chance):
+    frame = measures_and_chance
+
+    def share_of_others(scale):
+        """Return how many of the neighbours have another word, or another year."""
+        X = TablePreparation(scale=scale).fit_transform(frame)
+        near = NearestNeighbors(n_neighbors=10).fit(X).kneighbors(return_distance=False)
+        columns = (frame[name].to_numpy() for name in ("word", "year"))
+        return [float((column != column[near].T).mean()) for column in columns]
+
+    assert max(share_of_others("standard")) < 0.1
+    assert min(share_of_others("auto")) > 0.2
+
+
+def test_measures_keep_their_weight(measures_and_chance):
+    frame = measures_and_chance
+    light, plain = (TablePreparation(scale=scale).fit(frame) for scale in ("auto", "standard"))
+    assert light.numbers_ == ["a", "b", "year"]
+    np.testing.assert_array_equal(light.divisors_[:2], plain.divisors_[:2])
+    assert light.divisors_[2] > 2 * plain.divisors_[2]
+    assert light.word_weight_ < plain.word_weight_ / 2
+    assert any("weigh less" in note for note in light.notes_)
+    assert not any("weigh less" in note for note in plain.notes_)
+    np.testing.assert_allclose(light.inverse_transform(light.transform(frame))[:, 2], frame["year"])
+
+
+def test_few_values_keep_their_weight_where_a_table_is_about_them(measures_and_chance):
+    frame = measures_and_chance
+    grades = {f"grade{place}": frame["year"].shuffle(seed=place) - 2006 for place in range(3)}
+    questions = frame.with_columns(**grades)
+    light, plain = (TablePreparation(scale=scale).fit(questions) for scale in ("auto", "standard"))
+    np.testing.assert_array_equal(light.divisors_, plain.divisors_)
+    assert light.word_weight_ == plain.word_weight_
+
+
+def test_the_distance_of_neighbors_is_found_over_all_rows():
+    X = np.random.default_rng(1).normal(size=(2 * BLOCK_ROWS + 5, 3))
+    asked = np.unique(np.linspace(0, len(X) - 1, ASKED_ROWS).astype(int))
+    found = NearestNeighbors(n_neighbors=11, algorithm="brute").fit(X).kneighbors(X[asked])[0]
+    assert _neighbor_distance(list(X.T)) == pytest.approx(np.median(found[:, -1]))
+
+
+def test_a_result_may_have_more_than_tables(tmp_path):
+    files = {"summary.json": lambda path: path.write_text("{}")}
+    paths = write_results(tmp_path / "out", {"t": {"a": [1]}}, files=files)
+    assert [path.name for path in paths] == ["t.csv", "summary.json"]
+    assert all(path.exists() for path in paths)
+
+    def fail(path):
+        path.write_text("half")
+        raise OSError("full")
+
+    with pytest.raises(OSError, match="full"):
+        write_results(tmp_path / "out", {}, force=True, files={"model.smrmf": fail})
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["summary.json", "t.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -13,6 +13,7 @@ from smrmf.tables._record import TableError, import_polars
 MOST_WORDS = 20  # that are few: more would make more columns of one than most tables have
 LONG_TEXT = 30  # letters on average, from which words that are mostly different are texts
 MOSTLY_NUMBERS = 0.8
+FEW_VALUES = 10  # of a column of numbers: years, grades, counts, yes or no
 ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "unnamed: 0", "uuid"}
 
 Role = Literal["numbers", "words", "left out"]
@@ -21,7 +22,10 @@ Reason = Literal["", "constant", "dates", "empty", "half empty", "id", "many wor
 
 @dataclass(frozen=True)
 class Decision:
-    """What becomes of a column; of one that is left out the ``reason``, and as words what it ``does``."""
+    """What becomes of a column; of one that is left out the ``reason``, and as words what it ``does``.
+
+    ``step`` is the least difference between the values of a column of few, and 0 of all others.
+    """
 
     name: str
     role: Role
@@ -34,6 +38,7 @@ class Decision:
     mean: float = 0.0
     median: float = 0.0
     deviation: float = 0.0
+    step: float = 0.0
 
 
 def decide(columns: Columns, name: str, asked_for: bool) -> Decision:
@@ -89,6 +94,7 @@ def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
         mean=mean,
         median=median,
         deviation=deviation,
+        step=_step(present),
     )
 
 
@@ -112,6 +118,15 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
     if n_words == len(present):
         return Decision(name, "left out", "id", "is another word in every row, as names and ids are")
     return Decision(name, "left out", "many words", f"has {n_words} different words, more than are few")
+
+
+def _step(values: np.ndarray) -> float:
+    """Return the least difference between few values; 0 if there are more."""
+    # Most columns have many values, which the first rows show.
+    if len(np.unique(values[: 100 * FEW_VALUES])) > FEW_VALUES:
+        return 0.0
+    different = np.unique(values)
+    return float(np.diff(different).min()) if len(different) <= FEW_VALUES else 0.0
 
 
 def _counts_up(values: np.ndarray) -> bool:

@@ -44,7 +44,7 @@ def _on_use(decisions: Sequence[Decision]) -> list[str]:
         count = sum(len(column.words) for column in words)
         notes.append(
             f"Words ({listed([column.name for column in words])}) become {count} columns, one for each; "
-            "another word weighs as much as one standard deviation of a column of numbers."
+            "another word weighs at most as much as one standard deviation of a column of numbers."
         )
     return notes
 

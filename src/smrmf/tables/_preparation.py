@@ -31,8 +31,9 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         The columns to use, also if they look like ids; None decides on all.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         How columns of numbers are made comparable: by mean and standard deviation, by their range, or not at
-        all. "auto" is "standard", but "none" where more than 20 columns, and no others, have about
-        the same range, as pixels and counts do.
+        all. "auto" is "standard", but words and columns of up to ten values weigh less where most columns are
+        measures, whose neighbourhoods they would part; and "none" where more than 20 columns, and no others,
+        have about the same range, as pixels and counts do.
 
     Attributes
     ----------
@@ -47,7 +48,8 @@ class TablePreparation(TransformerMixin, BaseEstimator):
     medians_, offsets_, divisors_ : arrays
         What fills a missing number, what is taken from a number, and what it is divided by.
     word_weight_ : float
-        What stands in the column of a word: a mismatch is as far as one standard deviation of numbers.
+        What stands in the column of a word: a mismatch is as far as one standard deviation of numbers, or
+        nearer, where it would part neighbours.
     dtype_ : str
         The precision of the array: single if all numbers have it.
     n_features_in_, is_sparse_ : int, bool
@@ -152,24 +154,27 @@ class TablePreparation(TransformerMixin, BaseEstimator):
                 place += 1
         return X
 
-    def used(self, frame: Any) -> dict[str, np.ndarray]:
-        """Return the columns of numbers that are used, in their own units, with missing values filled.
+    def inverse_transform(self, X: Any) -> Any:
+        """Return rows of the array in the units of the table: numbers as they were, words as 1 or 0.
 
         Parameters
         ----------
-        frame : DataTable, polars DataFrame or array
-            The table.
+        X : array, frame or CSR array of shape (n_rows, n_columns_out)
+            What :meth:`transform` has returned; missing numbers come back as what they were filled with.
 
         Returns
         -------
-        columns : dict of arrays
-            The numbers of every column.
+        units : array or CSR array of shape (n_rows, n_columns_out)
+            The same rows.
         """
         check_is_fitted(self)
         if self.is_sparse_:
-            raise TableError("The table is sparse, and its columns are too many to show: give a dense one.")
-        columns = self._columns(frame)
-        return {name: self._filled(columns, place, name) for place, name in enumerate(self.numbers_)}
+            return X
+        count = len(self.numbers_)
+        units = np.array(X, dtype=self.dtype_)
+        units[:, :count] = units[:, :count] * self.divisors_ + self.offsets_
+        units[:, count:] = units[:, count:] > self.word_weight_ / 2
+        return units
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the array.
@@ -228,8 +233,13 @@ def _attributes(columns: Columns, used: list[Decision], scale: str, notes: list[
     """Return all that a fit sets."""
     numbers = [decision for decision in used if decision.role == "numbers"]
     words = {decision.name: list(decision.words) for decision in used if decision.role == "words"}
-    chosen = scaling(scale, numbers, bool(words))
     names = [decision.name for decision in numbers]
+
+    def filled(place: int) -> np.ndarray:
+        values, missing = finite_numbers(columns, names[place])
+        return np.where(missing, numbers[place].median, values)
+
+    chosen = scaling(scale, numbers, len(words), filled)
     is_single = bool(names) and all(columns.is_single(name) for name in names)
     return {
         "numbers_": names,

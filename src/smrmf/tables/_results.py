@@ -1,4 +1,4 @@
-"""Write small tables into a folder, which is complete or absent."""
+"""Write tables, and what else belongs to a result, into a folder, which is complete or absent."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import csv
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from smrmf.tables._record import TableError
+
+# What a folder of results may have beside tables.
+MODEL, REPORT, SUMMARY = "model.smrmf", "report.html", "summary.json"
 
 
 def write_results(
     directory: str | os.PathLike[str],
     tables: Mapping[str, Mapping[str, Sequence[Any]]],
     force: bool = False,
+    files: Mapping[str, Callable[[Path], Any]] | None = None,
 ) -> list[Path]:
     """Write several tables as CSV into a new folder, so that a crash leaves all of them or none.
 
@@ -32,7 +36,10 @@ def write_results(
         By the name of the file, without suffix, the columns of every table by their names. Values are written
         as they are, None as nothing.
     force : bool, default=False
-        Whether an earlier folder may be replaced; one that has other files than ``.csv`` never is.
+        Whether an earlier folder may be replaced; one that has other files than results have never is.
+    files : dict of functions or None, default=None
+        What else belongs to the result, ``model.smrmf``, ``report.html`` or ``summary.json``, each with a
+        function that writes it to the path it is given.
 
     Returns
     -------
@@ -51,16 +58,18 @@ def write_results(
     clusters.csv ['id,cluster', '007,1', '"b, c",2']
     """
     # Of a link the folder behind it is replaced, and the link stays.
-    folder = Path(directory).resolve()
+    folder, files = Path(directory).resolve(), dict(files or {})
     _check_tables(tables)
-    _check_place(folder, force)
+    check_folder(folder, force)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         new = aside / "new"
         new.mkdir()
         for name, columns in tables.items():
             _write(new / f"{name}.csv", columns)
-        _check_place(folder, force)  # another process may have been faster
+        for name, write in files.items():
+            write(new / name)
+        check_folder(folder, force)  # another process may have been faster
         if folder.exists():
             os.rename(folder, aside / "old")
         try:
@@ -73,7 +82,7 @@ def write_results(
         # Not if the old one could not be brought back: then it is the only one.
         if folder.exists() or not (aside / "old").exists():
             shutil.rmtree(aside, ignore_errors=True)
-    return [folder / f"{name}.csv" for name in tables]
+    return [folder / name for name in (*(f"{name}.csv" for name in tables), *files)]
 
 
 def _check_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
@@ -89,7 +98,8 @@ def _check_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
             )
 
 
-def _check_place(folder: Path, force: bool) -> None:
+def check_folder(folder: Path, force: bool) -> None:
+    """Refuse a place where no folder of results can be, or where one is that may not be replaced."""
     if not folder.parent.is_dir():
         raise FileNotFoundError(
             f"There is no folder {folder.parent} to write {folder.name} in: make it first."
@@ -101,9 +111,13 @@ def _check_place(folder: Path, force: bool) -> None:
     if not force:
         raise FileExistsError(f"{folder} exists already: give another name, or use force to replace it.")
     # Whoever gives their home by mistake must not lose it.
-    others = sorted(path.name for path in folder.iterdir() if path.suffix != ".csv" or not path.is_file())
+    others = sorted(path.name for path in folder.iterdir() if not _is_result(path))
     if others:
-        raise FileExistsError(f"{folder} has {others[0]!r}, which is no table of results: give another name.")
+        raise FileExistsError(f"{folder} has {others[0]!r}, which is no result: give another name.")
+
+
+def _is_result(path: Path) -> bool:
+    return path.is_file() and (path.suffix == ".csv" or path.name in (MODEL, REPORT, SUMMARY))
 
 
 def _write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -1,11 +1,12 @@
-"""In which unit columns are compared."""
+"""In which unit columns are compared, and how much columns of few values weigh."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from scipy.spatial.distance import cdist
 
 from smrmf.tables._decisions import Decision
 
@@ -13,6 +14,9 @@ from smrmf.tables._decisions import Decision
 MANY_COLUMNS = 20
 # In one unit no range is much above the usual one; some may be far below, as those of pixels at the border.
 MOST_ABOVE, MOST_BELOW, SHARE_BELOW = 3, 10, 0.1
+# Another word, or the next of few values, is at most so far as a neighbour by measures, here the tenth.
+STEP_SHARE, NEIGHBORS = 0.7, 10
+ASKED_ROWS, BLOCK_ROWS = 128, 8192
 
 
 class Scaling(NamedTuple):
@@ -24,15 +28,20 @@ class Scaling(NamedTuple):
     note: str
 
 
-def scaling(scale: str, numbers: Sequence[Decision], with_words: bool) -> Scaling:
-    """Return the scaling of the columns of numbers, and the weight of words beside them."""
+def scaling(
+    scale: str, numbers: Sequence[Decision], n_words: int, column: Callable[[int], np.ndarray]
+) -> Scaling:
+    """Return the scaling of the columns of numbers, and the weight of ``n_words`` columns beside them.
+
+    ``column`` gives the values of a column of numbers by its place, missing ones filled.
+    """
     low, high, mean, deviation = (
         np.array([getattr(column, part) for column in numbers], dtype=np.float64)
         for part in ("low", "high", "mean", "deviation")
     )
-    note = ""
-    if scale == "auto":
-        scale = "none" if not with_words and in_one_unit(high - low) else "standard"
+    note, is_auto = "", scale == "auto"
+    if is_auto:
+        scale = "none" if not n_words and in_one_unit(high - low) else "standard"
         if scale == "none":
             note = (
                 f"The {len(numbers)} columns have about the same range, as pixels or counts: they are used "
@@ -47,7 +56,50 @@ def scaling(scale: str, numbers: Sequence[Decision], with_words: bool) -> Scalin
     offsets, divisors = {"standard": (mean, deviation), "minmax": (low, high - low), "none": unscaled}[scale]
     # Rounding may leave nothing of the deviation of large numbers that hardly differ.
     divisors = np.where(divisors > 0, divisors, 1.0)
-    return Scaling(offsets, divisors, _word_weight(deviation / divisors), note)
+    chosen = Scaling(offsets, divisors, _word_weight(deviation / divisors), note)
+    return _with_light_steps(chosen, numbers, n_words, column) if is_auto and scale != "none" else chosen
+
+
+def _with_light_steps(
+    chosen: Scaling, numbers: Sequence[Decision], n_words: int, column: Callable[[int], np.ndarray]
+) -> Scaling:
+    """Return a scaling with which words and few values do not part rows that are alike by measures.
+
+    With the weight of a measure a word parts all neighbourhoods where measures are few: two rows that are
+    alike but for it are farther from each other than any neighbour is, and clusters follow the word alone.
+    Where measures are the minority, the others are what the table is about, and keep their weight.
+    """
+    steps = np.array([decision.step for decision in numbers])
+    measures = [place for place, step in enumerate(steps) if step == 0]
+    n_others = len(steps) - len(measures) + n_words
+    if not n_others or len(measures) < max(2, n_others):
+        return chosen
+    farthest = STEP_SHARE * _neighbor_distance(
+        [(column(place) - chosen.offsets[place]) / chosen.divisors[place] for place in measures]
+    )
+    lighter = np.maximum(1.0, steps / chosen.divisors / farthest) if farthest > 0 else np.ones(len(steps))
+    weight = min(chosen.word_weight, farthest / np.sqrt(2)) if farthest > 0 else chosen.word_weight
+    if weight == chosen.word_weight and (lighter == 1).all():
+        return chosen
+    note = (
+        f"{chosen.note} Words and columns of few values weigh less, so that they do not part rows that are "
+        "alike otherwise (scale='standard' gives them the weight of the others)."
+    )
+    return Scaling(chosen.offsets, chosen.divisors * lighter, weight, note)
+
+
+def _neighbor_distance(columns: Sequence[np.ndarray]) -> float:
+    """Return the usual distance of a row to its tenth nearest, by the given columns."""
+    n = len(columns[0])
+    asked = np.unique(np.linspace(0, n - 1, ASKED_ROWS).astype(int))
+    queries = np.column_stack([column[asked] for column in columns])
+    # A row is its own nearest.
+    count = min(NEIGHBORS + 1, n)
+    nearest = np.full((len(asked), count), np.inf)
+    for start in range(0, n, BLOCK_ROWS):
+        block = np.column_stack([column[start : start + BLOCK_ROWS] for column in columns])
+        nearest = np.sort(np.hstack([nearest, cdist(queries, block)]), axis=1)[:, :count]
+    return float(np.median(nearest[:, -1]))
 
 
 def in_one_unit(ranges: np.ndarray) -> bool:
