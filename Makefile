@@ -2,6 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+# Some machines tell Python to keep no bytecode: then every process compiles all that it imports.
+unexport PYTHONDONTWRITEBYTECODE
 PIP := $(BIN)/python -m pip install --no-compile --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help

@@ -19,7 +19,9 @@ LAYERS = [
     ["inspection"],
     ["plot", "persistence", "tables"],
     ["report"],
+    ["tasks"],
     ["cli"],
+    ["__main__"],
 ]
 # Rooms of one layer do not know each other, but for this edge: the default selector.
 SIDEWAYS = {("factorization.selective_rmnmf", "selection.ipm")}
@@ -33,7 +35,10 @@ ONE_WAY = {
 # Prediction cannot depend on how a model was fitted: all that it may know of the library.
 KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
-    "": {"_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics", "sharing"},
+    "": {
+        *("__main__", "_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics"),
+        "sharing",
+    },
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
@@ -64,7 +69,14 @@ MODULES = {
         *("_certainty", "_code", "_compared", "_exemplars", "_findings", "_images", "_kept", "_map", "_page"),
         *("_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
     },
-    "cli": {"_shared", "data", "reproduce"},
+    "tasks": {
+        *("_ask", "_demo", "_fit", "_methods", "_plain", "_progress", "_results", "_scores", "_select"),
+        "_tables",
+    },
+    "cli": {
+        *("_options", "_output", "_shared", "data", "demo", "explain", "fit", "predict", "reproduce"),
+        *("select", "suggest"),
+    },
 }
 
 

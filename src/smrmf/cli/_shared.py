@@ -1,23 +1,28 @@
-"""What all commands share: where they print, how they refuse, and the options they have in common."""
+"""What all commands share: where they print, how they refuse, and how they end."""
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from functools import cache
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import typer
-from rich.console import Console
+import click
 
-console = Console()
-errors = Console(stderr=True)
-DataHome = Annotated[Path | None, typer.Option(help="Folder of data sets (default: $SMRMF_DATA).")]
+if TYPE_CHECKING:
+    from rich.console import Console
+
 # What asks a command to end, each with how Python treats it unless told otherwise: Ctrl-C, kill, and a
 # terminal that is closed.
 STOPPING = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SIGHUP": signal.SIG_DFL}
+# What a wrong table, file, word or machine leads to; all else is a mistake of ours, with its whole story.
+WRONG_INPUT = (ValueError, OSError, MemoryError, ImportError)
+# Of a file or a pipe, which has no width: tables are not folded there.
+UNLIMITED = 10_000
 
 
 class Stopped(KeyboardInterrupt):
@@ -49,9 +54,83 @@ def stopped_by_signals() -> Iterator[None]:
             signal.signal(number, how)
 
 
-def refuse(command: str, error: Exception) -> NoReturn:
+@contextmanager
+def in_order(
+    refused: tuple[type[Exception], ...] = WRONG_INPUT, left: str = "nothing was written."
+) -> Iterator[None]:
+    """Let a command end in order: wrong input in one sentence, a signal after telling what is ``left``."""
+    try:
+        with stopped_by_signals():
+            yield
+    except BrokenPipeError:
+        raise  # nobody reads on: there is nobody to tell
+    except refused as error:
+        refuse(str(error))
+    except Stopped as stop:
+        click.echo(f"Stopped: {left}", err=True)
+        # As shells expect it.
+        raise click.exceptions.Exit(128 + stop.number) from None
+
+
+def refuse(reason: str) -> NoReturn:
     """Say in one sentence what is wrong, and end."""
-    # No markup, because messages quote paths and names, in which brackets are brackets.
-    errors.print(f"smrmf {command}: {error}", style="red", soft_wrap=True, markup=False, highlight=False)
+    context = click.get_current_context(silent=True)
+    # On one line, whatever a path or a name has in it.
+    said = f"{context.command_path if context else 'smrmf'}: {' '.join(reason.split())}"
+    colored = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    click.echo(click.style(said, fg="red") if colored else said, err=True)
     # 2 is what shells and click use for a wrong call; 1 is left for runs that failed.
-    raise typer.Exit(2)
+    raise click.exceptions.Exit(2)
+
+
+# Rich is imported when something is printed, so that ``--help`` does not wait for it.
+
+
+@cache
+def console() -> Console:
+    """Return where results are printed."""
+    return _console(stderr=False)
+
+
+@cache
+def errors() -> Console:
+    """Return where all else is printed: what is being done, notes, and what is wrong."""
+    return _console(stderr=True)
+
+
+def _console(stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else UNLIMITED)
+
+
+def say(text: str, style: str | None = None, to: Console | None = None) -> None:
+    """Print a sentence; no markup, because sentences quote names, in which brackets are brackets."""
+    (to or console()).print(text, style=style, markup=False)
+
+
+def say_indented(text: str) -> None:
+    """Print a sentence that belongs to the one before, all of its lines indented."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    console().print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+
+
+def say_notes(notes: list[str]) -> None:
+    """Print what a user must know, beside the results."""
+    for note in notes:
+        say(f"- {note}", style="dim", to=errors())
+
+
+@contextmanager
+def stage(doing: str) -> Iterator[Any]:
+    """Show on a terminal what is being done, and how far it is, for as long as it is."""
+    if not errors().is_terminal:
+        yield lambda said: None
+        return
+    from rich.markup import escape
+
+    with errors().status(escape(f"{doing} ...")) as status:
+        yield lambda said: status.update(escape(f"{doing}, {said} ..."))

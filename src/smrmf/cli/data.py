@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
-from rich.table import Table
+from pathlib import Path
+from typing import Any
 
-from smrmf.cli._shared import DataHome, console, refuse
+import click
+
+from smrmf.cli import _options
+from smrmf.cli._output import show_table
+from smrmf.cli._shared import in_order
 
 
-def data(data_home: DataHome = None) -> None:
+@click.command(
+    epilog="""\b
+Example
+  smrmf data --data-home folder
+"""
+)
+@_options.data_home
+@_options.as_json
+def data(data_home: Path | None, as_json: bool) -> None:
     """List the data sets of the paper, and which of them are at hand."""
     # Imported here, so that ``--help`` does not wait for SciPy.
     from smrmf.datasets import DatasetError, list_datasets
+    from smrmf.tasks._plain import as_json as written
+    from smrmf.tasks._plain import as_records
 
-    try:
-        rows = list_datasets(data_home)
-    except DatasetError as error:
-        refuse("data", error)
-    table = Table("name", "paper", "points", "features", "classes", "at hand", "source", box=None)
-    for row in rows:
-        # Sizes after cleaning (paper note 35); where these are not known, those of the source.
-        size = (str(row.n or row.raw_n), str(row.m or row.raw_m), str(row.classes))
-        table.add_row(row.name, row.paper_name or "", *size, "yes" if row.present else "no", row.source)
-    console.print(table)
+    with in_order((DatasetError,)):
+        found = list_datasets(data_home)
+        columns: dict[str, list[Any]] = {
+            "name": [row.name for row in found],
+            "paper": [row.paper_name or "" for row in found],
+            # Sizes after cleaning (paper note 35); where these are not known, those of the source.
+            "points": [row.n or row.raw_n for row in found],
+            "features": [row.m or row.raw_m for row in found],
+            "classes": [row.classes for row in found],
+            "at hand": ["yes" if row.present else "no" for row in found],
+            "source": [row.source for row in found],
+        }
+        if as_json:
+            click.echo(written(as_records(columns)))
+        else:
+            show_table(columns)

@@ -4,24 +4,41 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated
 
-import typer
-from rich.table import Table
+import click
 
-from smrmf.cli._shared import DataHome, Stopped, console, errors, refuse, stopped_by_signals
+from smrmf.cli import _options
+from smrmf.cli._output import show_table
+from smrmf.cli._shared import console, in_order, refuse
 
 
+@click.command(
+    epilog="""\b
+Examples
+  smrmf reproduce --quick
+  smrmf reproduce --only SMRMF,f-SMRMF --data sonar --output found
+"""
+)
+@click.option("--only", default="", help="Only these methods, separated by commas.")
+@click.option("--data", default="", help="Only these data sets, separated by commas.")
+@click.option("--quick", is_flag=True, help="Small sets and short grids, some minutes.")
+@click.option("--list", "list_only", is_flag=True, help="Show what would run, and what is done.")
+@click.option("--page-only", is_flag=True, help="Only write the page so far.")
+@click.option("--jobs", type=click.IntRange(-1), default=-1, help="Processes; -1 is one per core.")
+@click.option("--output", type=click.Path(path_type=Path), default="reproduction", show_default=True,
+              help="Where results and the page go.")  # fmt: skip
+@_options.data_home
+@click.option("--plan", type=click.Path(path_type=Path), help="Another plan than the paper's.")
 def reproduce(
-    only: Annotated[str, typer.Option(help="Only these methods, separated by commas.")] = "",
-    data: Annotated[str, typer.Option(help="Only these data sets, separated by commas.")] = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Small sets and short grids, some minutes.")] = False,
-    list_only: Annotated[bool, typer.Option("--list", help="Show what would run, and what is done.")] = False,
-    page_only: Annotated[bool, typer.Option("--page-only", help="Only write the page so far.")] = False,
-    jobs: Annotated[int, typer.Option(min=-1, help="Processes; -1 is one per core.")] = -1,
-    output: Annotated[Path, typer.Option(help="Where results and the page go.")] = Path("reproduction"),
-    data_home: DataHome = None,
-    plan: Annotated[Path | None, typer.Option(help="Another plan than the paper's.")] = None,
+    only: str,
+    data: str,
+    quick: bool,
+    list_only: bool,
+    page_only: bool,
+    jobs: int,
+    output: Path,
+    data_home: Path | None,
+    plan: Path | None,
 ) -> None:
     """Run the paper's whole evaluation and write a page with our numbers beside the paper's.
 
@@ -35,9 +52,7 @@ def reproduce(
     from smrmf_reproduce.run.plan import PlanError
 
     if jobs == 0:
-        refuse(
-            "reproduce", ValueError("--jobs=0 does nothing: give a number of processes, or -1 for all cores.")
-        )
+        refuse("--jobs=0 does nothing: give a number of processes, or -1 for all cores.")
 
     request = command.Request(
         methods=names(only),
@@ -49,24 +64,17 @@ def reproduce(
         data_home=str(data_home) if data_home else None,
         plan=plan,
     )
-    try:
-        with stopped_by_signals():
-            if list_only:
-                table = Table("data", "method", "runs", "done", "took", box=None)
-                for *pair, total, done, spent in command.describe(request, console):
-                    table.add_row(*pair, str(total), str(done), spent)
-                console.print(table)
-                return
-            complete = command.reproduce(request, console, page_only=page_only)
-    except (PlanError, DatasetError, OSError) as error:
-        refuse("reproduce", error)
-    except Stopped as stop:
-        errors.print("Stopped. What is done is kept: the same command goes on from here.")
-        # As shells expect it.
-        raise typer.Exit(128 + stop.number) from None
+    kept = "what is done is kept, and the same command goes on from here."
+    with in_order((PlanError, DatasetError, OSError), kept):
+        if list_only:
+            titles = ("data", "method", "runs", "done", "took")
+            rows = list(command.describe(request, console()))
+            show_table(dict(zip(titles, zip(*rows, strict=True) if rows else ((),) * 5, strict=True)))
+            return
+        complete = command.reproduce(request, console(), page_only=page_only)
     # Failed runs are named on the page; the exit code tells a script.
     if not complete:
-        raise typer.Exit(1)
+        raise click.exceptions.Exit(1)
 
 
 def names(listed: str) -> list[str]:

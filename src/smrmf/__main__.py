@@ -1,0 +1,5 @@
+"""``python -m smrmf`` is the command line."""
+
+from smrmf.cli import main
+
+main()

@@ -1,0 +1,47 @@
+"""Small tables, as people or programs read them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from smrmf.cli._shared import console, say
+
+MOST_ROWS = 40  # of a table on a terminal
+
+
+def show_table(columns: Mapping[str, Sequence[Any]], whole: str | None = None) -> None:
+    """Print a table; where there are more rows than one can look at, ``whole`` says how to have all."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    rows = list(zip(*columns.values(), strict=True))
+    shown = rows if whole is None else rows[:MOST_ROWS]
+    table = Table(box=box.SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
+    for name, column in columns.items():
+        is_number = all(isinstance(value, int | float | None) for value in column)
+        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+    for row in shown:
+        table.add_row(*(Text(written(value)) for value in row))
+    console().print(table)
+    if len(shown) < len(rows):
+        say(f"... and {len(rows) - len(shown)} more rows: {whole}", style="dim")
+
+
+def written(value: Any) -> str:
+    """Return a cell as people read it."""
+    if value is None:
+        return ""
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def hand_over(columns: Mapping[str, Sequence[Any]]) -> None:
+    """Print a table as it is wanted: for the eye on a terminal, as CSV in a pipe or a file."""
+    from smrmf.tasks._plain import write_csv
+
+    if console().is_terminal:
+        show_table(columns, "use --output, or send them to a file.")
+    else:
+        write_csv(sys.stdout, columns)

@@ -1,0 +1,1 @@
+"""What the commands do, from a file to files, without a terminal: each a function that a program may call."""

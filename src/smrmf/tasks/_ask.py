@@ -1,0 +1,138 @@
+"""Ask a model that was written down: the clusters of new rows, and why a row is where it is."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+import smrmf
+from smrmf._parallel import WARNING_FILTERS
+from smrmf._validation import ParameterError
+from smrmf.inspection import Explanation, PlainTable, explain
+from smrmf.persistence import ModelFileError
+from smrmf.tables import TablePreparation
+from smrmf.tables._results import MODEL
+from smrmf.tasks._results import rounded
+from smrmf.tasks._tables import ROW, RowNames, TableChoice
+
+
+@dataclass(frozen=True, eq=False)
+class WrittenModel:
+    """A pipeline from the columns of a table to clusters, and what its rows are called."""
+
+    pipeline: Pipeline
+    rows: RowNames
+
+    @property
+    def preparation(self) -> TablePreparation:
+        """Return how a table becomes numbers."""
+        return self.pipeline[0]
+
+    @property
+    def model(self) -> Any:
+        """Return the model that was fitted to these."""
+        return self.pipeline[-1]
+
+
+def read_model(path: Path) -> WrittenModel:
+    """Read the model of a folder of results, or of a file."""
+    file = path / MODEL if path.is_dir() else path
+    pipeline = smrmf.load(file)
+    if not isinstance(pipeline, Pipeline) or not isinstance(pipeline[0], TablePreparation):
+        raise ModelFileError(
+            f"{file} has a {type(pipeline).__name__} that knows no table: give what smrmf fit wrote, or use "
+            "smrmf.load in Python."
+        )
+    return WrittenModel(pipeline, _row_names(file.with_name("labels.csv"), len(pipeline[-1].labels_)))
+
+
+def _row_names(labels: Path, n_rows: int) -> RowNames:
+    """Return what the table of labels beside a model calls the rows, or their numbers without one."""
+    numbers = RowNames(ROW, list(range(1, n_rows + 1)))
+    if not labels.is_file():
+        return numbers
+    with labels.open(encoding="utf-8", newline="") as file:
+        title, *names = [row[0] for row in csv.reader(file) if row] or [ROW]
+    return RowNames(title, names) if title != ROW and len(names) == n_rows else numbers
+
+
+def predict_table(written: WrittenModel, choice: TableChoice) -> dict[str, Any]:
+    """Return the clusters of new rows, and how sure they are, as columns."""
+    model = written.model
+    if not hasattr(model, "predict"):
+        raise ParameterError(f"{type(model).__name__} cannot place new rows: fit FastSMRMF.")
+    table = choice.read()
+    X = written.preparation.transform(table)
+    rows = RowNames.of(table, choice.id_column)
+    labels = model.predict(X)
+    return rows.column(range(len(labels))) | {
+        "cluster": labels,
+        "confidence": rounded(model.predict_proba(X)[np.arange(len(labels)), labels]),
+        "outlier_score": rounded(model.outlier_scores(X)),
+    }
+
+
+def find_row(written: WrittenModel, row: int | None, name: str | None) -> int:
+    """Return the place of a row that is given by its number from 1, or by its id."""
+    names = written.rows.names
+    if name is None:
+        if row is None or not 1 <= row <= len(names):
+            raise ParameterError(f"There is no row {row}: give one from 1 to {len(names)}.")
+        return row - 1
+    found = [place for place, each in enumerate(names) if str(each) == name]
+    if len(found) != 1:
+        how = "no row has" if not found else f"{len(found)} rows have"
+        raise ParameterError(f"{how.capitalize()} the id {name!r}: give the number of a row by --row.")
+    return found[0]
+
+
+def new_row(written: WrittenModel, choice: TableChoice, row: int | None) -> Any:
+    """Return a row of another table, by its number from 1, as the model takes it."""
+    table = choice.read()
+    if row is None or not 1 <= row <= table.n_rows:
+        raise ParameterError(f"{choice.path} has no row {row}: give one from 1 to {table.n_rows}.")
+    return written.preparation.transform(table)[[row - 1]]
+
+
+def explain_row(written: WrittenModel, point: Any, n: int) -> Explanation:
+    """Say why a row is in its cluster, by its place in the fit or a new one, in the units of the table."""
+    model, preparation = written.model, written.preparation
+    if not hasattr(model, "_fit_data"):
+        raise ParameterError(f"{type(model).__name__} keeps no points to explain: fit FastSMRMF.")
+    names = preparation.feature_names_out_
+    with WARNING_FILTERS.changed("ignore"):  # of sparse rows, which have no names
+        found = explain(model, point, n=n, feature_names=names)
+    if preparation.is_sparse_ or model._fit_metric != "euclidean":
+        return found  # of directions no units are known
+    places = [names.index(name) for name in found.features["feature"]]
+    features = dict(found.features)
+    for column in ("value", "exemplar", "next_exemplar"):
+        row = np.zeros((1, len(names)))
+        row[0, places] = features[column]
+        features[column] = preparation.inverse_transform(row)[0, places]
+    return replace(found, features=PlainTable(features))
+
+
+def as_answer(written: WrittenModel, found: Explanation) -> dict[str, Any]:
+    """Return an explanation as plain values, rows under the names that the user knows."""
+    names, points = written.rows, found.representatives
+    nearest = [
+        None if place is None else names.names[place] for place in (found.exemplar, found.next_exemplar)
+    ]
+    return {
+        "cluster": found.cluster,
+        "confidence": found.confidence,
+        "next_cluster": found.next_cluster,
+        "next_confidence": found.next_confidence,
+        "outlier_score": found.outlier_score,
+        "exemplar": nearest[0],
+        "next_exemplar": nearest[1],
+        "representatives": names.column(points["point"])
+        | {name: rounded(column) for name, column in points.items() if name != "point"},
+        "features": {name: rounded(column) for name, column in found.features.items()},
+    }

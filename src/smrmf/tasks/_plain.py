@@ -1,0 +1,60 @@
+"""Results as plain values, for files and programs that know nothing of Python."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import numpy as np
+
+from smrmf._files import check_place, write_atomically
+
+
+def plain(value: Any) -> Any:
+    """Return a value of which JSON can be made: lists, words, finite numbers and None."""
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Mapping):
+        return {str(name): plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if isinstance(value, float):
+        # With digits that mean something; JSON knows no NaN.
+        return float(f"{value:.10g}") if np.isfinite(value) else None
+    return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def as_json(value: Any) -> str:
+    """Return a value as JSON, readable by people, too."""
+    return json.dumps(plain(value), indent=2, ensure_ascii=False)
+
+
+def as_records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a table as a list of its rows."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write a table to a stream."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+
+
+def save_json(path: Path, value: Any) -> None:
+    """Write a value to a new file."""
+    write_atomically(path, (as_json(value) + "\n").encode(), overwrite=False)
+
+
+def save_table(path: Path, columns: Mapping[str, Sequence[Any]], force: bool) -> None:
+    """Write a table to a file, which is complete or absent."""
+    check_place(path, force)
+    text = io.StringIO()
+    write_csv(text, columns)
+    write_atomically(path, text.getvalue().encode(), force)

@@ -1,0 +1,196 @@
+"""What was found, as tables, a summary, a model and a page, in one folder that is complete or absent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import smrmf
+from smrmf._validation import ParameterError
+from smrmf.inspection import cluster_profiles
+from smrmf.tables._results import MODEL, REPORT, SUMMARY, check_folder, write_results
+from smrmf.tasks._fit import FitRequest, FittedTable
+from smrmf.tasks._plain import plain, save_json
+from smrmf.tasks._progress import Stages, silent
+from smrmf.tasks._tables import PreparedTable
+
+# Digits of the numbers in tables of results: more would be rounding.
+DIGITS = 6
+MOST_PROFILED = 20  # features of every cluster in the table of profiles
+
+
+def result_tables(fitted: FittedTable) -> dict[str, dict[str, Any]]:
+    """Return labels, exemplars and profiles as columns, each row under the name that the user knows."""
+    model, rows = fitted.model, fitted.prepared.rows
+    every = range(len(model.labels_))
+    labels = rows.column(every) | {"cluster": model.labels_}
+    for name, attribute in (("confidence", "confidence_"), ("outlier_score", "outlier_scores_")):
+        if hasattr(model, attribute):
+            labels[name] = getattr(model, attribute)
+    if fitted.prepared.table.labels is not None:
+        labels["class"] = fitted.prepared.table.labels
+    units = fitted.prepared.in_units()
+    profiles = cluster_profiles(
+        model, units, n_features=MOST_PROFILED, feature_names=fitted.prepared.feature_names
+    )
+    tables = {"labels": labels, "profiles": columns_of_frame(profiles)}
+    if hasattr(model, "exemplar_indices_"):
+        tables["exemplars"] = exemplar_table(fitted)
+    return {name: {title: rounded(column) for title, column in t.items()} for name, t in tables.items()}
+
+
+def exemplar_table(fitted: FittedTable) -> dict[str, Any]:
+    """Return the exemplars, cluster by cluster and best first, with their rows as they stand in the file."""
+    model, prepared = fitted.model, fitted.prepared
+    clusters = model.labels_[model.exemplar_indices_]
+    order = np.argsort(clusters, kind="stable")
+    chosen, clusters = model.exemplar_indices_[order], clusters[order]
+    rank = [int((clusters[:place] == cluster).sum()) + 1 for place, cluster in enumerate(clusters)]
+    found = {"cluster": clusters, "rank": rank} | prepared.rows.column(chosen)
+    if hasattr(model, "confidence_"):
+        found["confidence"] = model.confidence_[chosen]
+    return found | rows_of(prepared, chosen, set(found))
+
+
+def rows_of(prepared: PreparedTable, chosen: np.ndarray, taken: set[str]) -> dict[str, Any]:
+    """Return rows as they stand in the file, under other names where these are ``taken``."""
+    frame, names = prepared.table.frame, prepared.table.names
+    if hasattr(frame, "columns"):
+        part = frame[chosen.tolist()]
+        columns = {name: part[name].to_list() for name in names}
+    elif isinstance(frame, np.ndarray):
+        columns = dict(zip(names, frame[chosen].T, strict=True))
+    else:
+        return {}  # of texts: most of thousands of words are zero in every row
+    return {name if name not in taken else f"{name} (table)": column for name, column in columns.items()}
+
+
+def rounded(column: Any) -> Any:
+    """Return a column as tables of results have it: real numbers with few digits."""
+    values = column if isinstance(column, list) else np.asarray(column)
+    if isinstance(values, list):
+        return values
+    if values.dtype.kind != "f":
+        return values.tolist()
+    return [None if np.isnan(value) else float(f"{value:.{DIGITS}g}") for value in values]
+
+
+def columns_of_frame(frame: Any) -> dict[str, Any]:
+    """Return the columns of a table of results, whichever library it is of."""
+    if isinstance(frame, Mapping):
+        return dict(frame)
+    return {name: frame[name].to_numpy() for name in frame.columns}
+
+
+def summary(fitted: FittedTable, request: FitRequest) -> dict[str, Any]:
+    """Return what was found and how, for scripts."""
+    model, prepared = fitted.model, fitted.prepared
+    found: dict[str, Any] = {
+        "smrmf": smrmf.__version__,
+        "table": request.choice.path,
+        "n_rows": prepared.table.n_rows,
+        "features": prepared.feature_names if len(prepared.feature_names) <= 1000 else None,
+        "method": type(model).__name__,
+        "parameters": model.get_params(deep=False),
+        "n_clusters": int(model.labels_.max()) + 1,
+        "sizes": np.bincount(model.labels_),
+        "exemplars": exemplar_names(fitted),
+        "stability": getattr(model, "stability_", None),
+        "mean_confidence": model.confidence_.mean() if hasattr(model, "confidence_") else None,
+        "scores": fitted.scores,
+        "suggestion": None if fitted.suggestion is None else fitted.suggestion.reason,
+        "notes": fitted.notes,
+    }
+    return plain(found)
+
+
+def exemplar_names(fitted: FittedTable) -> list[list[Any]]:
+    """Return for every cluster what its exemplars are called, best first."""
+    model, names = fitted.model, fitted.prepared.rows.names
+    indices = getattr(model, "exemplar_indices_", np.empty(0, int))
+    clusters = range(int(model.labels_.max()) + 1)
+    return [[names[i] for i in indices if model.labels_[i] == cluster] for cluster in clusters]
+
+
+def cluster_sentences(fitted: FittedTable, n_exemplars: int, n_features: int) -> list[list[str]]:
+    """Return for every cluster what to say of it: its size, what sets it apart, and its exemplars."""
+    model, sizes = fitted.model, np.bincount(fitted.model.labels_)
+    units, names = fitted.prepared.in_units(), fitted.prepared.feature_names
+    profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
+    apart: list[list[str]] = [[] for _ in sizes]
+    parts = (profiles[name] for name in ("cluster", "feature", "typical", "elsewhere"))
+    for cluster, feature, typical, elsewhere in zip(*parts, strict=True):
+        apart[cluster].append(f"{feature} {short(typical)} (elsewhere {short(elsewhere)})")
+    said = []
+    for cluster, (size, exemplars) in enumerate(zip(sizes, exemplar_names(fitted), strict=True)):
+        lines = [f"Cluster {cluster}: {size} {'row' if size == 1 else 'rows'}"]
+        if hasattr(model, "confidence_"):
+            lines[0] += f", confidence {model.confidence_[model.labels_ == cluster].mean():.2f}"
+        lines.append(f"apart by {', '.join(apart[cluster])}")
+        if exemplars:
+            called = ", ".join(map(str, exemplars[:n_exemplars]))
+            lines.append(f"exemplars: {fitted.prepared.rows.title} {called}")
+        said.append(lines)
+    return said
+
+
+def short(value: float) -> str:
+    """Return a number with three digits, as people write it: 5500 rather than 5.5e+03."""
+    if not np.isfinite(value):
+        return "-"
+    usual = value == 0 or 1e-4 <= abs(value) < 1e9
+    return np.format_float_positional(value, 3, fractional=False, trim="-") if usual else f"{value:.2e}"
+
+
+def check_output(directory: Path, request: FitRequest, force: bool) -> None:
+    """Refuse a folder before anything is computed for it."""
+    folder = directory.resolve()
+    check_folder(folder, force)
+    table = Path(request.choice.path).resolve()
+    if folder in table.parents and folder.exists():
+        raise ParameterError(f"{directory} has the table {table.name} in it: give another folder.")
+
+
+def write_fit(
+    fitted: FittedTable,
+    request: FitRequest,
+    directory: Path,
+    *,
+    force: bool = False,
+    report: bool = False,
+    command: str | None = None,
+    stages: Stages = silent,
+) -> list[Path]:
+    """Write tables, model, summary and perhaps a page about them into a folder, all or nothing."""
+    with stages("Describing the clusters"):
+        tables = result_tables(fitted)
+    files = {
+        MODEL: lambda path: smrmf.save(fitted.pipeline, path),
+        SUMMARY: lambda path: save_json(path, summary(fitted, request) | {"command": command}),
+    }
+    if report:
+        files[REPORT] = lambda path: write_page(fitted, request, path, command)
+    with stages("Writing the report" if report else "Writing"):
+        return write_results(directory, tables, force, files)
+
+
+def write_page(fitted: FittedTable, request: FitRequest, path: Path, command: str | None) -> Path:
+    """Write the page about a fit."""
+    from smrmf.report import write_report
+
+    prepared = fitted.prepared
+    return write_report(
+        fitted.model,
+        path,
+        prepared.in_units(),
+        title=Path(request.choice.path).name,
+        ids=[str(name) for name in prepared.rows.names],
+        feature_names=prepared.feature_names,
+        notes=fitted.notes,
+        command=command,
+        suggestion=fitted.suggestion,
+        classes=prepared.table.labels,
+    )

@@ -1,0 +1,73 @@
+"""Choose a few rows of a table that stand for the rest, and ask a table how many clusters it has."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from smrmf._validation import ParameterError
+from smrmf.inspection import Suggestion, suggest_n_clusters
+from smrmf.inspection._suggestion import checked_numbers
+from smrmf.tasks._fit import for_a_terminal
+from smrmf.tasks._methods import find_method, set_known, set_written
+from smrmf.tasks._progress import IterationTeller, Stages, silent
+from smrmf.tasks._results import columns_of_frame, rounded, rows_of
+from smrmf.tasks._tables import TableChoice, prepare_table
+
+
+def select_rows(
+    choice: TableChoice,
+    n: int,
+    method: str = "FastSMRMF",
+    settings: tuple[str, ...] = (),
+    seed: int = 0,
+    stages: Stages = silent,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return so many rows that stand for the rest, best first, as they stand in the file, and notes."""
+    model = set_known(find_method(method, clusters=False), exemplars=n, random_state=seed)
+    if model.get_params(deep=False).get("n_clusters") is not None:
+        # One cluster for every row to choose: then each stands for others.
+        model.set_params(n_clusters=n)
+    set_written(model, settings)
+    model._check_parameters()
+    with stages(f"Reading {choice.path}"):
+        prepared = prepare_table(choice)
+    with warnings.catch_warnings(record=True), stages(f"Choosing {n} rows") as tell:
+        warnings.simplefilter("always")
+        model.set_callbacks(IterationTeller(tell)).fit(prepared.X)
+    chosen = np.asarray(model.exemplar_indices_)
+    found = {"rank": np.arange(1, len(chosen) + 1)} | prepared.rows.column(chosen)
+    found["score"] = model.exemplar_scores_
+    found |= rows_of(prepared, chosen, set(found))
+    return {name: rounded(column) for name, column in found.items()}, prepared.notes
+
+
+def suggest_number(
+    choice: TableChoice,
+    least: int,
+    most: int | None,
+    seed: int = 0,
+    metric: str = "euclidean",
+    stages: Stages = silent,
+) -> tuple[Suggestion, list[str]]:
+    """Return how many clusters a table seems to have, with the evidence, and notes."""
+    with stages(f"Reading {choice.path}"):
+        prepared = prepare_table(choice)
+    n_rows = prepared.table.n_rows
+    asked = None if most is None else range(least, most + 1)
+    numbers = [number for number in checked_numbers(asked, n_rows) if number >= least]
+    if not numbers:
+        raise ParameterError(
+            f"--from {least} is too many for {n_rows} rows: give --to, too, or a smaller one."
+        )
+    with warnings.catch_warnings(record=True) as said, stages("Looking for the number of clusters"):
+        warnings.simplefilter("always")
+        suggestion = suggest_n_clusters(prepared.X, numbers, metric=metric, random_state=seed)
+    return suggestion, [*prepared.notes, *(for_a_terminal(str(warning.message)) for warning in said)]
+
+
+def evidence(suggestion: Suggestion) -> dict[str, Any]:
+    """Return the evidence for every number as columns."""
+    return {name: rounded(column) for name, column in columns_of_frame(suggestion.table).items()}

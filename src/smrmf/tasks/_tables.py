@@ -1,0 +1,96 @@
+"""A table in a file, ready for a model: its numbers, what to call its rows, and what was decided."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import scipy.sparse as sp
+
+from smrmf.tables import DataTable, TablePreparation, read_table
+from smrmf.tables._record import import_polars
+
+# What tables of results call rows that have no ids: by their number, the first after the names being 1.
+ROW = "row"
+
+
+@dataclass(frozen=True)
+class TableChoice:
+    """Which table, which of its columns, and in which unit."""
+
+    path: str
+    columns: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    id_column: str | None = None
+    label_column: str | None = None
+    scale: str = "auto"
+
+    def read(self) -> DataTable:
+        """Return the table."""
+        return read_table(
+            self.path,
+            columns=self.columns or None,
+            drop=self.drop,
+            id_column=self.id_column,
+            label_column=self.label_column,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedTable:
+    """A table, and the numbers that were made of it."""
+
+    table: DataTable
+    preparation: TablePreparation
+    X: Any
+    rows: RowNames
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what a user must know of the table."""
+        return [*self.table.notes, *self.preparation.notes_]
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Return the names of the features of X."""
+        return self.preparation.feature_names_out_
+
+    def in_units(self) -> Any:
+        """Return X in the units of the table, as a frame; of a sparse table the array."""
+        return named(self.preparation.inverse_transform(self.X), self.feature_names)
+
+
+@dataclass(frozen=True, eq=False)
+class RowNames:
+    """What to call the rows of a table: by an id of the user's, or by their numbers from 1."""
+
+    title: str
+    names: list[Any]
+
+    @classmethod
+    def of(cls, table: DataTable, id_column: str | None) -> RowNames:
+        """Return the names of the rows of a table."""
+        if table.ids is None or id_column is None:
+            return cls(ROW, list(range(1, table.n_rows + 1)))
+        return cls(id_column, table.ids)
+
+    def column(self, rows: Any) -> dict[str, list[Any]]:
+        """Return the column of a table of results that names these rows."""
+        return {self.title: [self.names[row] for row in rows]}
+
+
+def prepare_table(choice: TableChoice) -> PreparedTable:
+    """Read a table and make numbers of it."""
+    table = choice.read()
+    asked = [name for name in table.names if name in choice.columns]
+    preparation = TablePreparation(asked or None, scale=choice.scale)
+    if not sp.issparse(table.frame):
+        # So that a model knows the names of its features, and says them where it warns.
+        preparation.set_output(transform="polars")
+    X = preparation.fit_transform(table)
+    return PreparedTable(table, preparation, X, RowNames.of(table, choice.id_column))
+
+
+def named(X: Any, names: list[str]) -> Any:
+    """Return an array as a frame; a sparse one as it is."""
+    return X if sp.issparse(X) else import_polars().DataFrame(X, schema=names, orient="row")

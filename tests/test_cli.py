@@ -1,0 +1,475 @@
+"""The command line: what it writes, prints and refuses, as a person or a script would see it."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import palmerpenguins
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from patience import run_command, started, wait_until
+
+import smrmf
+from smrmf.cli import app, run
+from smrmf.cli._shared import console, errors
+from smrmf.metrics import clustering_accuracy
+
+PENGUINS = Path(palmerpenguins.__file__).parent / "data" / "penguins.csv"
+COMMAND = [sys.executable, "-m", "smrmf"]
+WITHOUT_COLOR = re.compile(r"\x1b\[[0-9;?]*[a-zA-Z]")
+
+
+def read(path):
+    return list(csv.DictReader(io.StringIO(path.read_text())))
+
+
+@pytest.fixture(scope="module")
+def birds(tmp_path_factory):
+    """Penguins with an id for each, in a file."""
+    path = tmp_path_factory.mktemp("birds") / "birds.csv"
+    frame = pl.read_csv(PENGUINS, null_values="NA").drop("year")
+    names = [f"{place:03d}<b>" for place in range(frame.height)]
+    frame.with_columns(pl.Series("name", names)).write_csv(path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def found(birds):
+    """The folder of a fit of them."""
+    folder = birds.parent / "found"
+    words = ["--clusters", "3", "--id", "name", "--label-column", "species", "--output", folder]
+    assert run(["fit", str(birds), *map(str, words)]) == 0
+    return folder
+
+
+# Fit
+
+
+def test_a_fit_writes_tables_that_keep_the_ids_and_a_model(birds, found):
+    assert {path.name for path in found.iterdir()} == {
+        *("labels.csv", "exemplars.csv", "profiles.csv", "model.smrmf", "summary.json")
+    }
+    table, labels = read(birds), read(found / "labels.csv")
+    assert [row["name"] for row in labels] == [row["name"] for row in table]
+    assert [row["class"] for row in labels] == [row["species"] for row in table]
+    clusters = np.array([int(row["cluster"]) for row in labels])
+    assert clustering_accuracy([row["species"] for row in table], clusters) > 0.9
+    assert all(0 <= float(row[name]) <= 1 for row in labels for name in ("confidence", "outlier_score"))
+    assert not np.shares_memory(clusters, smrmf.load(found / "model.smrmf")[-1].labels_)
+    np.testing.assert_array_equal(clusters, smrmf.load(found / "model.smrmf")[-1].labels_)
+
+
+def test_exemplars_have_their_rows_as_they_stand_in_the_file(birds, found):
+    rows = {row["name"]: row for row in read(birds)}
+    clusters = {row["name"]: row["cluster"] for row in read(found / "labels.csv")}
+    exemplars = read(found / "exemplars.csv")
+    assert {row["cluster"] for row in exemplars} == {"0", "1", "2"}
+    for row in exemplars:
+        assert row["cluster"] == clusters[row["name"]]
+        assert float(row["bill_length_mm"]) == float(rows[row["name"]]["bill_length_mm"])
+        assert row["island"] == rows[row["name"]]["island"]
+    first = [row["rank"] for row in exemplars if row["cluster"] == "0"]
+    assert first == [str(place + 1) for place in range(len(first))]
+
+
+def test_profiles_are_in_the_units_of_the_table(birds, found):
+    values, clusters = {}, read(found / "labels.csv")
+    for row, labelled in zip(read(birds), clusters, strict=True):
+        if row["body_mass_g"]:
+            values.setdefault(labelled["cluster"], []).append(float(row["body_mass_g"]))
+    mass = {row["cluster"]: row for row in read(found / "profiles.csv") if row["feature"] == "body_mass_g"}
+    for cluster, masses in values.items():
+        # Missing masses are filled with a median, which may move that of a cluster by a bird.
+        assert float(mass[cluster]["typical"]) == pytest.approx(np.median(masses), abs=50)
+
+
+def test_the_summary_says_what_was_found_and_how(found):
+    summary = json.loads((found / "summary.json").read_text())
+    assert summary["n_clusters"] == 3
+    assert sum(summary["sizes"]) == summary["n_rows"] == 344
+    assert summary["parameters"]["random_state"] == 0
+    assert summary["scores"]["accuracy"] > 0.9
+    assert len(summary["exemplars"]) == 3
+    assert all(name.endswith("<b>") for names in summary["exemplars"] for name in names)
+
+
+def test_an_earlier_result_is_replaced_only_by_force(birds, found, capsys):
+    before = (found / "labels.csv").read_bytes()
+    command = ["fit", str(birds), "-k", "2", "-o", str(found)]
+    assert run(command) == 2
+    said = capsys.readouterr().err
+    assert "exists already" in said
+    assert len(said.splitlines()) == 1
+    assert (found / "labels.csv").read_bytes() == before
+
+
+def test_force_replaces_a_result_but_never_the_table(birds, tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    np.savetxt(
+        table, np.random.default_rng(0).normal(size=(60, 3)), delimiter=",", header="a,b,c", comments=""
+    )
+    command = ["fit", str(table), "-k", "2", "--force", "--set", "max_iter=300"]
+    assert run([*command, "-o", str(tmp_path)]) == 2
+    assert "give another folder" in capsys.readouterr().err
+    assert table.exists()
+    for seed in ("1", "2"):
+        assert run([*command, "-o", str(tmp_path / "out"), "--seed", seed]) == 0
+    assert json.loads((tmp_path / "out" / "summary.json").read_text())["parameters"]["random_state"] == 2
+
+
+def test_without_a_number_the_clear_one_is_taken_and_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    draws = np.random.default_rng(0)
+    np.save("blobs.npy", np.vstack([draws.normal(place, 0.3, (60, 2)) for place in ([0, 0], [5, 0], [0, 5])]))
+    assert run(["fit", "blobs.npy"]) == 0
+    said = capsys.readouterr().out
+    assert "3 clusters: halves of the points agree" in said
+    assert "Wrote blobs_clusters" in said
+    np.save("cloud.npy", draws.normal(size=(200, 2)))
+    assert run(["fit", "cloud.npy"]) == 2
+    assert "Choose a number yourself, such as --clusters" in capsys.readouterr().err
+    assert not Path("cloud_clusters").exists()
+
+
+def test_json_is_all_that_is_printed(birds, tmp_path, capsys):
+    assert run(["fit", str(birds), "-k", "2", "--columns", "bill_length_mm,body_mass_g", "--json", "-o",
+                str(tmp_path / "out")]) == 0  # fmt: skip
+    summary = json.loads(capsys.readouterr().out)
+    assert summary["features"] == ["bill_length_mm", "body_mass_g"]
+    assert summary["output"] == str(tmp_path / "out")
+
+
+@pytest.mark.parametrize("method", ["nmf-clustering", "ESC", "ds3"])
+def test_any_method_by_its_name(method, tmp_path, capsys):
+    np.save(tmp_path / "t.npy", np.random.default_rng(0).random((40, 4)))
+    assert run(["fit", str(tmp_path / "t.npy"), "--method", method, "-k", "2", "--scale", "none", "-o",
+                str(tmp_path / "out")]) == 0  # fmt: skip
+    labels = read(tmp_path / "out" / "labels.csv")
+    assert [row["row"] for row in labels] == [str(place) for place in range(1, 41)]
+    assert {row["cluster"] for row in labels} == {"0", "1"}
+
+
+def test_sparse_tables_are_clustered_by_their_words(tmp_path, capsys):
+    counts = sp.random_array((80, 300), density=0.05, rng=np.random.default_rng(0), format="csr")
+    sp.save_npz(tmp_path / "texts.npz", counts)
+    options = ["-k", "3", "--set", "metric=cosine", "-o", str(tmp_path / "out")]
+    assert run(["fit", str(tmp_path / "texts.npz"), *options]) == 0
+    assert "sparse" in capsys.readouterr().err
+    assert run(["predict", str(tmp_path / "out"), str(tmp_path / "texts.npz")]) == 0
+    predicted = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    fitted = read(tmp_path / "out" / "labels.csv")
+    assert [row["cluster"] for row in predicted] == [row["cluster"] for row in fitted]
+    assert run(["explain", str(tmp_path / "out"), "--row", "1"]) == 0
+
+
+# Ask
+
+
+def test_prediction_gives_rows_of_the_fit_their_clusters(birds, found, capsys):
+    assert run(["predict", str(found), str(birds), "--id", "name"]) == 0
+    predicted = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    labels = read(found / "labels.csv")
+    same = ("name", "cluster")
+    assert [[row[name] for name in same] for row in predicted] == [[row[n] for n in same] for row in labels]
+
+
+def test_predictions_go_to_a_file_or_a_script(birds, found, tmp_path, capsys):
+    to = tmp_path / "new.csv"
+    few = tmp_path / "few.csv"
+    few.write_text("\n".join(birds.read_text().splitlines()[:4]))
+    command = ["predict", str(found / "model.smrmf"), str(few)]
+    assert run([*command, "-o", str(to)]) == 0
+    assert len(read(to)) == 3
+    assert run([*command, "-o", str(to)]) == 2
+    assert run([*command, "-o", str(to), "--force"]) == 0
+    capsys.readouterr()
+    assert run([*command, "--json"]) == 0
+    assert [row["row"] for row in json.loads(capsys.readouterr().out)] == [1, 2, 3]
+
+
+def test_a_table_without_a_column_of_the_fit_is_refused(found, tmp_path, capsys):
+    (tmp_path / "other.csv").write_text("island,sex\nDream,male\n")
+    assert run(["predict", str(found), str(tmp_path / "other.csv")]) == 2
+    assert "no column 'bill_length_mm'" in capsys.readouterr().err
+
+
+def test_an_explanation_is_by_the_ids_and_units_of_the_table(birds, found, capsys):
+    rows = {row["name"]: row for row in read(birds)}
+    assert run(["explain", str(found), "--id", "016<b>", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    labels = {row["name"]: row["cluster"] for row in read(found / "labels.csv")}
+    assert str(answer["cluster"]) == labels["016<b>"]
+    assert set(answer["representatives"]["name"]) <= set(rows)
+    assert "016<b>" not in answer["representatives"]["name"]
+    shown = dict(zip(answer["features"]["feature"], answer["features"]["value"], strict=True))
+    exemplar = dict(zip(answer["features"]["feature"], answer["features"]["exemplar"], strict=True))
+    for name in set(shown) & set(rows["016<b>"]):
+        assert shown[name] == pytest.approx(float(rows["016<b>"][name]))
+        assert exemplar[name] == pytest.approx(float(rows[answer["exemplar"]][name]))
+    assert run(["explain", str(found), "--row", "17"]) == 0
+    assert f"cluster {answer['cluster']}" in capsys.readouterr().out
+
+
+def test_a_row_of_another_table_is_explained(birds, found, capsys):
+    assert run(["explain", str(found), "--table", str(birds), "--row", "17", "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    value = dict(zip(answer["features"]["feature"], answer["features"]["value"], strict=True))
+    row = read(birds)[16]
+    assert all(value[name] == pytest.approx(float(row[name])) for name in set(value) & set(row))
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        ([], "Which row?"),
+        (["--row", "1", "--id", "x"], "Which row?"),
+        (["--row", "0"], "There is no row 0: give one from 1 to 344."),
+        (["--id", "nobody"], "No row has the id 'nobody'"),
+        (["--id", "x", "--table", "t.csv"], "--row"),
+    ],
+)
+def test_a_row_that_is_none_is_refused(words, part, found, capsys):
+    assert run(["explain", str(found), *words]) == 2
+    assert part in capsys.readouterr().err
+
+
+def test_what_no_fit_wrote_is_refused(found, tmp_path, capsys):
+    model = smrmf.FastSMRMF(2, random_state=0).fit(np.random.default_rng(0).random((30, 2)))
+    smrmf.save(model, tmp_path / "bare.smrmf")
+    for path, part in ((tmp_path / "bare.smrmf", "knows no table"), (tmp_path, "There is no file")):
+        assert run(["explain", str(path), "--row", "1"]) == 2
+        assert part in capsys.readouterr().err
+
+
+# Select and suggest
+
+
+@pytest.mark.parametrize("method", ["FastSMRMF", "ds3", "k-dpp"])
+def test_selection_gives_rows_of_the_table(method, birds, capsys):
+    assert run(["select", str(birds), "-n", "4", "--method", method, "--id", "name"]) == 0
+    chosen = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    rows = {row["name"]: row for row in read(birds)}
+    assert [row["rank"] for row in chosen] == ["1", "2", "3", "4"]
+    assert len({row["name"] for row in chosen}) == 4
+    assert all(rows[row["name"]]["species"] == row["species"] for row in chosen)
+
+
+def test_selection_by_clusters_finds_all_kinds(birds, capsys):
+    assert (
+        run(["select", str(birds), "-n", "6", "--drop", "island,species,sex", "--id", "name", "--json"]) == 0
+    )
+    species = {row["name"]: row["species"] for row in read(birds)}
+    assert {species[row["name"]] for row in json.loads(capsys.readouterr().out)} == set(species.values())
+
+
+def test_suggestions_have_the_evidence_of_every_number(birds, capsys):
+    command = [
+        "suggest",
+        str(birds),
+        "--drop",
+        "species,island,sex",
+        "--id",
+        "name",
+        "--from",
+        "3",
+        "--to",
+        "5",
+    ]
+    assert run([*command, "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [row["n_clusters"] for row in answer["evidence"]] == [3, 4, 5]
+    assert sorted(answer["ranked"]) == [3, 4, 5]
+    assert run(command) == 0
+    assert answer["reason"] in capsys.readouterr().out
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["fit", "nowhere.csv"], "There is no file nowhere.csv"),
+        (["fit", "BIRDS", "--clusers", "3"], "Did you mean"),
+        (["fit", "BIRDS", "-k", "0"], "0"),
+        (["fit", "BIRDS", "-k", "999"], "999"),
+        (["fit", "BIRDS", "-k", "3", "--method", "SMRFM"], "did you mean SMRMF?"),
+        (["fit", "BIRDS", "-k", "3", "--method", "IPM"], "finds no clusters"),
+        (["fit", "BIRDS", "-k", "3", "--set", "n_neighbours=3"], "did you mean 'n_neighbors'?"),
+        (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors"], "name=value"),
+        (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors=-3"], "n_neighbors=-3"),
+        (["fit", "BIRDS", "-k", "3", "--exemplars", "many"], "--exemplars many is no number"),
+        (["fit", "BIRDS", "-k", "3", "--drop", "colour"], "no column 'colour'"),
+        (["fit", "BIRDS", "-k", "3", "--output", "no/such/folder"], "There is no folder"),
+        (["select", "BIRDS", "--method", "NMFClustering"], "cannot be asked for a number"),
+        (["suggest", "BIRDS", "--from", "9", "--to", "3"], "the other way round"),
+        (["suggest", "BIRDS", "--from", "60"], "too many for 344 rows"),
+        (["predict", "BIRDS", "BIRDS"], "cannot be loaded"),
+        (["guess"], "No such command 'guess'"),
+    ],
+)
+def test_wrong_calls_are_refused_in_one_line_and_leave_nothing(
+    words, part, birds, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert run([str(birds) if word == "BIRDS" else word for word in words]) == 2
+    said = capsys.readouterr()
+    assert part in said.err
+    assert len(said.err.splitlines()) == 1
+    assert said.err.startswith("smrmf")
+    assert said.out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_mistake_of_ours_keeps_its_story(birds, tmp_path, monkeypatch):
+    def broken(*arguments, **options):
+        raise KeyError("ours")
+
+    monkeypatch.setattr("smrmf.tasks._fit.prepare_table", broken)
+    with pytest.raises(KeyError, match="ours"):
+        run(["fit", str(birds), "-k", "2", "-o", str(tmp_path / "out")])
+
+
+# As a program
+
+
+@pytest.mark.parametrize("command", [None, *app.commands])
+def test_help_has_an_example_and_waits_for_nothing_heavy(command, capsys):
+    words = [*([command] if command else []), "--help"]
+    assert run(words) == 0
+    said = capsys.readouterr().out
+    assert re.search(r"(Example|Begin with).*\n +.*smrmf ", said)
+    assert max(map(len, said.splitlines())) <= 80
+
+
+def test_help_imports_neither_numbers_nor_screens():
+    heavy = {"numpy", "rich", "sklearn", "polars", "jinja2", "numba", "scipy"}
+    code = (
+        "import sys; from smrmf.cli import run; code = run(['fit', '--help']); "
+        f"sys.exit(code or sorted({heavy} & set(sys.modules)) or 0)"
+    )
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 0, done.stderr
+
+
+def test_without_click_one_sentence_says_what_to_install():
+    code = "import sys; sys.modules['click'] = None; import smrmf.cli"
+    done = run_command([sys.executable, "-c", code])
+    assert done.returncode == 1
+    assert done.stderr == "The command line needs click: pip install 'smrmf[app]'\n"
+
+
+def test_version_and_nothing(capsys):
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out == f"smrmf {smrmf.__version__}\n"
+    assert run([]) == 0
+    assert "Begin with" in capsys.readouterr().out
+
+
+def test_a_table_may_come_through_a_pipe(birds, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(birds.read_bytes())))
+    assert run(["select", "-", "-n", "2", "--id", "name"]) == 0
+    assert capsys.readouterr().out.startswith("rank,name,score,species")
+
+
+def test_a_pipe_that_closes_early_is_no_mistake():
+    # As `smrmf data --json | head -1`, but closed before anything is written.
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with started([*COMMAND, "data", "--json"], **pipes) as process:
+        process.stdout.close()
+        assert process.stderr.read() == ""
+    assert process.returncode == 1
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Give a function that runs a command on a terminal of some width, and returns what is on it."""
+    pty = pytest.importorskip("pty")
+
+    def run_on_terminal(words, width):
+        screen, other = pty.openpty()
+        printed = io.BytesIO()
+
+        def listen():
+            with suppress(OSError):  # how Linux tells that the other side has ended
+                while part := os.read(screen, 4096):
+                    printed.write(part)
+
+        listener = threading.Thread(target=listen)
+        listener.start()
+        for name, value in {"COLUMNS": str(width), "LINES": "24", "TERM": "xterm"}.items():
+            monkeypatch.setenv(name, value)
+        with open(other, "w") as stream, monkeypatch.context() as replaced:
+            replaced.setattr(sys, "stdout", stream)
+            replaced.setattr(sys, "stderr", stream)
+            for each in (console, errors):
+                each.cache_clear()
+            code = run(words)
+        for each in (console, errors):
+            each.cache_clear()
+        listener.join()
+        os.close(screen)
+        return code, printed.getvalue().decode()
+
+    return run_on_terminal
+
+
+def test_on_a_narrow_terminal_no_line_is_too_long_and_work_is_shown(terminal, birds, tmp_path):
+    command = ["fit", str(birds), "-k", "3", "--id", "name", "-o", str(tmp_path / "out")]
+    code, text = terminal(command, 40)
+    assert code == 0
+    assert "Clustering 344 rows" in text
+    results = WITHOUT_COLOR.sub("", text[text.index("Columns used") :])
+    assert max(len(line.rstrip()) for line in results.splitlines()) <= 40
+    assert "exemplars: name" in results
+
+
+def test_colors_are_for_terminals_whose_user_wants_them(terminal, monkeypatch, birds):
+    colored = re.compile(r"\x1b\[(\d+;)*3[0-9]m")
+    command = ["fit", str(birds), "-k", "999999"]
+    assert colored.search(terminal(command, 80)[1])
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colored.search(terminal(command, 80)[1])
+
+
+def test_of_many_rows_a_terminal_shows_the_first(terminal, birds, found):
+    code, text = terminal(["predict", str(found), str(birds), "--id", "name"], 80)
+    assert code == 0
+    assert "... and 304 more rows" in text
+
+
+def test_a_fit_that_is_stopped_leaves_nothing(tmp_path):
+    np.save(tmp_path / "t.npy", np.random.default_rng(0).random((6000, 30)))
+    code = (
+        "import smrmf.tasks._fit as task\n"
+        "from pathlib import Path\n"
+        "usual = task.prepare_table\n"
+        "def told(choice):\n"
+        "    Path('begun').touch()\n"
+        "    return usual(choice)\n"
+        "task.prepare_table = told\n"
+        "from smrmf.cli import main\n"
+        "main()\n"
+    )
+    words = [sys.executable, "-c", code, "fit", "t.npy", "-k", "40"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with started(words, cwd=tmp_path, **pipes) as process:
+        begun = tmp_path / "begun"
+        wait_until(begun.exists)
+        process.send_signal(signal.SIGTERM)
+        printed = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGTERM
+    assert printed[1] == "Stopped: nothing was written.\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["begun", "t.npy"]
