@@ -105,6 +105,24 @@ def test_the_summary_says_what_was_found_and_how(found):
     assert all(name.endswith("<b>") for names in summary["exemplars"] for name in names)
 
 
+def test_a_report_has_the_ids_the_words_and_the_command(birds, tmp_path, monkeypatch, capsys):
+    words = ["fit", str(birds), "-k", "3", "--id", "name", "--label-column", "species", "--report"]
+    monkeypatch.setattr(sys, "argv", ["smrmf", *words])
+    monkeypatch.chdir(tmp_path)
+    assert run(words) == 0
+    said = capsys.readouterr()
+    assert "report.html" in said.out
+    assert re.search(r"island=Dream \d+% \(elsewhere \d+%\)", said.out)
+    page = (tmp_path / "birds_clusters" / "report.html").read_text()
+    best = read(tmp_path / "birds_clusters" / "exemplars.csv")[0]["name"]
+    assert best.replace("<", "&lt;").replace(">", "&gt;") in page
+    assert best not in page
+    assert "--label-column species --report" in page
+    assert "TablePreparation" in page
+    assert "Chinstrap" in page
+    assert "island=Dream" not in page
+
+
 def test_an_earlier_result_is_replaced_only_by_force(birds, found, capsys):
     before = (found / "labels.csv").read_bytes()
     command = ["fit", str(birds), "-k", "2", "-o", str(found)]

@@ -117,23 +117,36 @@ def exemplar_names(fitted: FittedTable) -> list[list[Any]]:
 
 def cluster_sentences(fitted: FittedTable, n_exemplars: int, n_features: int) -> list[list[str]]:
     """Return for every cluster what to say of it: its size, what sets it apart, and its exemplars."""
-    model, sizes = fitted.model, np.bincount(fitted.model.labels_)
-    units, names = fitted.prepared.in_units(), fitted.prepared.feature_names
-    profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
-    apart: list[list[str]] = [[] for _ in sizes]
-    parts = (profiles[name] for name in ("cluster", "feature", "typical", "elsewhere"))
-    for cluster, feature, typical, elsewhere in zip(*parts, strict=True):
-        apart[cluster].append(f"{feature} {short(typical)} (elsewhere {short(elsewhere)})")
+    model, apart = fitted.model, contrasts(fitted, n_features)
     said = []
-    for cluster, (size, exemplars) in enumerate(zip(sizes, exemplar_names(fitted), strict=True)):
+    for cluster, exemplars in enumerate(exemplar_names(fitted)):
+        mine = model.labels_ == cluster
+        size = int(mine.sum())
         lines = [f"Cluster {cluster}: {size} {'row' if size == 1 else 'rows'}"]
         if hasattr(model, "confidence_"):
-            lines[0] += f", confidence {model.confidence_[model.labels_ == cluster].mean():.2f}"
+            lines[0] += f", confidence {model.confidence_[mine].mean():.2f}"
         lines.append(f"apart by {', '.join(apart[cluster])}")
         if exemplars:
             called = ", ".join(map(str, exemplars[:n_exemplars]))
             lines.append(f"exemplars: {fitted.prepared.rows.title} {called}")
         said.append(lines)
+    return said
+
+
+def contrasts(fitted: FittedTable, n_features: int) -> list[list[str]]:
+    """Return for every cluster the features that set it apart, with what is typical here and elsewhere."""
+    model, units, names = fitted.model, fitted.prepared.in_units(), fitted.prepared.feature_names
+    profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
+    words = {f"{name}={word}" for name, known in fitted.prepared.preparation.words_.items() for word in known}
+    said: list[list[str]] = [[] for _ in range(int(model.labels_.max()) + 1)]
+    parts = (profiles[name] for name in ("cluster", "feature", "typical", "elsewhere"))
+    for cluster, feature, typical, elsewhere in zip(*parts, strict=True):
+        here, there = short(typical), short(elsewhere)
+        if feature in words:  # 1 where a row has the word: what is typical says less than how many have it
+            mine = model.labels_ == cluster
+            has = units[feature].to_numpy()
+            here, there = (f"{has[rows].mean():.0%}" if rows.any() else "-" for rows in (mine, ~mine))
+        said[cluster].append(f"{feature} {here} (elsewhere {there})")
     return said
 
 
@@ -183,12 +196,12 @@ def write_page(fitted: FittedTable, request: FitRequest, path: Path, command: st
 
     prepared = fitted.prepared
     return write_report(
-        fitted.model,
+        fitted.pipeline,
         path,
-        prepared.in_units(),
+        prepared.to_read(),
         title=Path(request.choice.path).name,
         ids=[str(name) for name in prepared.rows.names],
-        feature_names=prepared.feature_names,
+        feature_names=prepared.feature_names if prepared.preparation.is_sparse_ else None,
         notes=fitted.notes,
         command=command,
         suggestion=fitted.suggestion,

@@ -59,6 +59,17 @@ class PreparedTable:
         """Return X in the units of the table, as a frame; of a sparse table the array."""
         return named(self.preparation.inverse_transform(self.X), self.feature_names)
 
+    def to_read(self) -> Any:
+        """Return the columns that are used as people read them: numbers in their units, words as words."""
+        preparation = self.preparation
+        if not preparation.words_:
+            return self.in_units()
+        polars = import_polars()
+        words = [
+            polars.Series(name, self.table.frame[name].cast(polars.String)) for name in preparation.words_
+        ]
+        return self.in_units().select(preparation.numbers_).with_columns(words)
+
 
 @dataclass(frozen=True, eq=False)
 class RowNames:
