@@ -34,7 +34,10 @@ def written(value: Any) -> str:
     """Return a cell as people read it."""
     if value is None:
         return ""
-    return f"{value:.3g}" if isinstance(value, float) else str(value)
+    if not isinstance(value, float):
+        return str(value)
+    text = f"{value:.3g}"
+    return f"{value:.0f}" if "e+0" in text else text  # 3450 rather than 3.45e+03
 
 
 def hand_over(columns: Mapping[str, Sequence[Any]]) -> None:
