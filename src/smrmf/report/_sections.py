@@ -86,7 +86,8 @@ def _words(subject: Subject, has_images: bool) -> dict[str, str]:
     """Return the words that depend on what the model has and what the rows are."""
     if has_exemplars(subject):
         found = {
-            "rings": "exemplars, rows that stand for those around them: click on one to see which",
+            "rings": "exemplars, rows that stand for those around them",
+            "click": "click on one to see which",
             "title": "Exemplars",
             "many": "exemplars",
             "one": "Exemplar",
@@ -95,7 +96,8 @@ def _words(subject: Subject, has_images: bool) -> dict[str, str]:
         }
     else:
         found = {
-            "rings": "typical rows, nearest to the mean of their cluster: click on one to see its neighbours",
+            "rings": "typical rows, nearest to the mean of their cluster",
+            "click": "click on one to see its neighbours",
             "title": "Typical rows",
             "many": "typical rows",
             "one": "Typical row",

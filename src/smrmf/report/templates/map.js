@@ -127,6 +127,9 @@ function drawNumbers() {
   brush.lineJoin = "round";
   for (const [name, cluster] of clusters) {
     const x = xOf(cluster.middle), y = yOf(cluster.middle);
+    // A chosen row is not covered by a number.
+    const chosen = state.chosen === null ? null : map.exemplars[state.chosen].row;
+    if (chosen !== null && Math.hypot(xOf(chosen) - x, yOf(chosen) - y) < 24) continue;
     brush.globalAlpha = state.alone.size > 0 && !state.alone.has(name) ? 0.35 : 1;
     brush.strokeStyle = look.paper;
     brush.lineWidth = 5;
