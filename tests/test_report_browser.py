@@ -275,8 +275,7 @@ def test_the_map_follows_the_light(show):
     drawn = "document.getElementById('canvas').toDataURL()"
     before = page.evaluate(drawn)
     page.emulate_media(color_scheme="dark")
-    page.wait_for_timeout(80)
-    assert page.evaluate(drawn) != before
+    page.wait_for_function(f"before => {drawn} !== before", arg=before, timeout=5000)
 
 
 def test_print_has_the_still_map_and_no_controls(show):

@@ -52,7 +52,8 @@ def save(model: Any, path: str | os.PathLike[str], *, overwrite: bool = False) -
 
     Examples
     --------
-    >>>     >>> from pathlib import Path
+    >>> import tempfile
+    >>> from pathlib import Path
     >>> import smrmf
     >>> from sklearn.datasets import load_iris
     >>> X, _ = load_iris(return_X_y=True)
