@@ -140,11 +140,60 @@ def test_force_replaces_a_result_but_never_the_table(birds, tmp_path, capsys):
     )
     command = ["fit", str(table), "-k", "2", "--force", "--set", "max_iter=300"]
     assert run([*command, "-o", str(tmp_path)]) == 2
-    assert "give another folder" in capsys.readouterr().err
+    assert "which is no result: give another name" in capsys.readouterr().err
     assert table.exists()
     for seed in ("1", "2"):
         assert run([*command, "-o", str(tmp_path / "out"), "--seed", seed]) == 0
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["parameters"]["random_state"] == 2
+    inside = ["fit", str(tmp_path / "out" / "labels.csv"), "-k", "2", "--force", "-o", str(tmp_path / "out")]
+    assert run(inside) == 2
+    assert "has the table labels.csv in it" in capsys.readouterr().err
+
+
+def test_force_keeps_folders_that_no_fit_wrote(birds, tmp_path, capsys):
+    own = {"mine.csv": "a\n1\n", "labels.csv": "id,label\n1,cat\n"}
+    for count in (2, 1):  # the second time all names are those of results
+        folder = tmp_path / str(count)
+        folder.mkdir()
+        for name in list(own)[2 - count :]:
+            (folder / name).write_text(own[name])
+        assert run(["fit", str(birds), "-k", "2", "--force", "-o", str(folder)]) == 2
+        assert "give another" in capsys.readouterr().err
+        assert {path.name: path.read_text() for path in folder.iterdir()} == {
+            name: own[name] for name in list(own)[2 - count :]
+        }
+
+
+@pytest.mark.parametrize("name", ["cluster", "row", "rank"])
+def test_ids_are_kept_whatever_their_column_is_called(name, birds, tmp_path, capsys):
+    table, ids = tmp_path / "t.csv", [row["name"] for row in read(birds)]
+    pl.read_csv(birds).rename({"name": name}).write_csv(table)
+    words = ["-k", "3", "--id", name, "--label-column", "species", "-o", str(tmp_path / "out")]
+    assert run(["fit", str(table), *words]) == 0
+    labels = read(tmp_path / "out" / "labels.csv")
+    assert [next(iter(row.values())) for row in labels] == ids
+    assert set(labels[0]) - {name, f"{name} (table)"} >= {"outlier_score"}
+    assert {row["cluster"] for row in labels} == {"0", "1", "2"}
+    assert (
+        run(["predict", str(tmp_path / "out"), str(table), "--id", name, "-o", str(tmp_path / "p.csv")]) == 0
+    )
+    again = read(tmp_path / "p.csv")
+    assert [next(iter(row.values())) for row in again] == ids
+    assert [row["cluster"] for row in again] == [row["cluster"] for row in labels]
+    capsys.readouterr()
+    assert run(["explain", str(tmp_path / "out"), "--id", ids[5], "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert answer["cluster"] == int(labels[5]["cluster"])
+    assert answer["exemplar"] in ids
+    assert set(next(iter(answer["representatives"].values()))) <= set(ids)
+
+
+def test_ids_of_another_result_are_not_taken(birds, found, tmp_path, capsys):
+    (tmp_path / "model.smrmf").write_bytes((found / "model.smrmf").read_bytes())
+    other = [{"name": f"other{place}", "cluster": "0"} for place in range(len(read(birds)))]
+    pl.DataFrame(other).write_csv(tmp_path / "labels.csv")
+    assert run(["explain", str(tmp_path), "--id", "other3"]) == 2
+    assert "labels.csv, which must lie beside the model" in capsys.readouterr().err
 
 
 def test_without_a_number_the_clear_one_is_taken_and_said(tmp_path, monkeypatch, capsys):
@@ -328,6 +377,7 @@ def test_suggestions_have_the_evidence_of_every_number(birds, capsys):
         (["fit", "BIRDS", "-k", "3", "--set", "n_neighbours=3"], "did you mean 'n_neighbors'?"),
         (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors"], "name=value"),
         (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors=-3"], "n_neighbors=-3"),
+        (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors={[]: 1}"], "n_neighbors='{[]: 1}'"),
         (["fit", "BIRDS", "-k", "3", "--exemplars", "many"], "--exemplars many is no number"),
         (["fit", "BIRDS", "-k", "3", "--drop", "colour"], "no column 'colour'"),
         (["fit", "BIRDS", "-k", "3", "--output", "no/such/folder"], "There is no folder"),

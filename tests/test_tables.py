@@ -260,6 +260,11 @@ def test_the_penguins_become_numbers(penguins):
             ["1", "2", "3", "4", "5", "x"],
             "'c' has numbers, but also words, as 'x' in row 6, .*: left out",
         ),
+        (
+            ["$1,234.50", "$2", "$30", "$41.5", "$5", "$6"],
+            "'c' has numbers that are written with signs, as '$1,234.50' in row 1",
+        ),
+        (["1 %", "2 %", "3,5 %", "4 %", "5 %", "n"], "'c' has numbers that are written with signs, as '1 %'"),
         (["a", "a", "b", "c", "d", "e"], "'c' has 5 different words, more than are few: left out; join rare"),
         ([1, None, 2, 4, 2, 4], "'c' has no value in 1 of 6 rows: filled with its median, 2."),
         (["u", None, "u", "v", "v", "v"], "'c' has no value in 1 of 6 rows: counts as none of its words."),
@@ -269,6 +274,29 @@ def test_every_decision_is_said(values, note):
     notes = notes_of(a=[1.0, 5.0, 2.0, 4.0, 9.0, 3.0], c=values)
     pattern = note if ".*" in note else re.escape(note)
     assert [said for said in notes if re.match(pattern, said)], notes
+
+
+def test_one_wrong_cell_makes_no_words_of_a_measure():
+    ages = [str(20 + place % 15) for place in range(60)]
+    ages[7] = "unknown"
+    preparation = TablePreparation().fit(pl.DataFrame({"a": range(0, 180, 3), "age": ages}))
+    assert preparation.words_ == {}
+    assert any("'unknown' in row 8" in note for note in preparation.notes_)
+    # Few codes, or what is asked for, are words.
+    few = [str(place % 5) for place in range(59)] + ["x"]
+    assert list(TablePreparation().fit(pl.DataFrame({"a": range(0, 180, 3), "code": few})).words_) == ["code"]
+    asked = TablePreparation(columns=["age"]).fit(pl.DataFrame({"age": ages}))
+    assert list(asked.words_) == ["age"]
+
+
+def test_columns_of_words_never_share_a_name():
+    frame = pl.DataFrame(
+        {"a": ["b", "b", "c", "c"], "a=b": [1.0, 2.0, 4.0, 3.0], "a=c": ["u", "v", "v", "u"]}
+    )
+    preparation = TablePreparation().set_output(transform="polars")
+    X = preparation.fit_transform(frame)
+    assert len(set(X.columns)) == 5
+    assert preparation.feature_names_out_[:2] == ["a=b", "a=b (word)"]
 
 
 @pytest.mark.parametrize("name", ["id", "ID", "index", "Unnamed: 0", "", "customer_id"])
@@ -450,16 +478,18 @@ def test_results_are_written_as_they_are(tmp_path):
 
 
 def test_earlier_results_are_replaced_only_if_asked(tmp_path):
-    write_results(tmp_path / "out", {"old": {"a": [1]}})
+    write_results(tmp_path / "out", {"new": {"a": [1]}})
     with pytest.raises(FileExistsError, match="out exists already: give another name, or use force"):
         write_results(tmp_path / "out", {"new": {"a": [2]}})
     (tmp_path / ".out.left").mkdir()  # as a killed run leaves it
-    write_results(tmp_path / "out", {"new": {"a": [2]}}, force=True)
+    write_results(tmp_path / "out", {"new": {"a": [2]}, "labels": {"a": [3]}}, force=True)
+    write_results(tmp_path / "out", {"new": {"a": [4]}}, force=True)
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["new.csv"]
+    assert (tmp_path / "out" / "new.csv").read_text() == "a\n4\n"
     assert {path.name for path in tmp_path.iterdir()} == {"out", ".out.left"}
 
 
-@pytest.mark.parametrize("stays", ["notes.txt", "folder"])
+@pytest.mark.parametrize("stays", ["notes.txt", "mine.csv", "folder"])
 def test_a_folder_of_other_things_is_never_replaced(stays, tmp_path):
     (tmp_path / "home" / "folder").mkdir(parents=True)
     (tmp_path / "home" / stays).touch()
@@ -568,6 +598,6 @@ def test_a_result_may_have_more_than_tables(tmp_path):
         raise OSError("full")
 
     with pytest.raises(OSError, match="full"):
-        write_results(tmp_path / "out", {}, force=True, files={"model.smrmf": fail})
+        write_results(tmp_path / "out", {"t": {"a": [2]}}, force=True, files={"model.smrmf": fail})
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["summary.json", "t.csv"]
     assert [path.name for path in tmp_path.iterdir()] == ["out"]

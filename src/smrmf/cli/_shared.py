@@ -65,7 +65,7 @@ def in_order(
     except BrokenPipeError:
         raise  # nobody reads on: there is nobody to tell
     except refused as error:
-        refuse(str(error))
+        refuse(str(error) or f"{type(error).__name__}, without a reason.")
     except Stopped as stop:
         click.echo(f"Stopped: {left}", err=True)
         # As shells expect it.

@@ -13,6 +13,7 @@ from smrmf.tables._record import TableError, import_polars
 MOST_WORDS = 20  # that are few: more would make more columns of one than most tables have
 LONG_TEXT = 30  # letters on average, from which words that are mostly different are texts
 MOSTLY_NUMBERS = 0.8
+SIGNED_NUMBER = r"^[$€£¥]?\s*[+-]?\d{1,3}([,' ]?\d{3})*([.,]\d+)?\s*[%$€£¥]?$"  # 1,234.50, $5 or 12 %
 FEW_VALUES = 10  # of a column of numbers: years, grades, counts, yes or no
 ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "unnamed: 0", "uuid"}
 
@@ -109,9 +110,12 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
         return _constant(name, repr(present[0]), n_missing)
     if _is_id(name) and not asked_for:
         return Decision(name, "left out", "id", "is an id by its name")
-    if n_words <= MOST_WORDS and (asked_for or 2 * n_words <= len(present)):
+    mixed = _mixed(name, words)
+    is_few = n_words <= MOST_WORDS and (asked_for or (2 * n_words <= len(present)))
+    # Codes may be numbers and words; a measure of which some are words would silently become words.
+    if is_few and (asked_for or mixed is None or n_words <= FEW_VALUES):
         return Decision(name, "words", n_missing=n_missing, words=tuple(present.unique().sort().to_list()))
-    if mixed := _mixed(name, words):
+    if mixed is not None:
         return mixed
     if 2 * n_words > len(present) and present.str.len_chars().mean() >= LONG_TEXT:
         return Decision(name, "left out", "text", "has texts")
@@ -153,11 +157,14 @@ def _constant(name: str, value: str, n_missing: int) -> Decision:
 
 
 def _mixed(name: str, words: Any) -> Decision | None:
-    """Return the decision on a column of numbers in which some words are none."""
-    numbers = words.cast(import_polars().Float64, strict=False)
-    wrong = numbers.is_null() & words.is_not_null()
-    if not wrong.any() or numbers.is_not_null().sum() < MOSTLY_NUMBERS * (len(words) - words.null_count()):
+    """Return the decision on a column of numbers in which some words are none, or that have signs."""
+    enough = MOSTLY_NUMBERS * (len(words) - words.null_count())
+    numbers = words.cast(import_polars().Float64, strict=False).is_not_null()
+    signed = words.str.contains(SIGNED_NUMBER).fill_null(False)
+    wrong = ~numbers & words.is_not_null()
+    if not wrong.any() or (numbers | signed).sum() < enough:
         return None
     row = int(wrong.arg_max())
-    does = f"has numbers, but also words, as {words[row]!r:.60} in row {row + 1}, counted from 1"
+    what = "numbers, but also words," if numbers.sum() >= enough else "numbers that are written with signs,"
+    does = f"has {what} as {words[row]!r:.60} in row {row + 1}, counted from 1"
     return Decision(name, "left out", "mixed", does)

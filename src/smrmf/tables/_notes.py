@@ -16,7 +16,7 @@ LEFT_OUT = {
     "half empty": ("have no value in more than half of the rows", ""),
     "id": ("are ids", "; ask for it by name to use it"),
     "many words": ("have many different words", "; join rare ones to use it"),
-    "mixed": ("have numbers, but also words", "; correct or empty these"),
+    "mixed": ("have numbers, but also words or signs", "; correct or empty these"),
     "other": ("have values that are neither numbers nor words", ""),
     "text": (
         "have texts",

@@ -244,7 +244,7 @@ def _attributes(columns: Columns, used: list[Decision], scale: str, notes: list[
     return {
         "numbers_": names,
         "words_": words,
-        "feature_names_out_": names + [f"{name}={word}" for name, known in words.items() for word in known],
+        "feature_names_out_": names + _word_names(words, names),
         "medians_": np.array([decision.median for decision in numbers]),
         "offsets_": chosen.offsets,
         "divisors_": chosen.divisors,
@@ -254,6 +254,18 @@ def _attributes(columns: Columns, used: list[Decision], scale: str, notes: list[
         "is_sparse_": False,
         "notes_": notes + ([chosen.note] if chosen.note else []),
     }
+
+
+def _word_names(words: dict[str, list[str]], taken: list[str]) -> list[str]:
+    """Return what to call the columns of words, all differently, also where a column is called ``a=b``."""
+    found = dict.fromkeys(taken)
+    for name, known in words.items():
+        for word in known:
+            called = f"{name}={word}"
+            while called in found:
+                called += " (word)"
+            found[called] = None
+    return list(found)[len(taken) :]
 
 
 def _n_empty_rows(columns: Columns, used: list[Decision]) -> int:

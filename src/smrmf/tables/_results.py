@@ -12,8 +12,9 @@ from typing import Any
 
 from smrmf.tables._record import TableError
 
-# What a folder of results may have beside tables.
+# What a fit of a table writes.
 MODEL, REPORT, SUMMARY = "model.smrmf", "report.html", "summary.json"
+OF_A_FIT = frozenset({"labels.csv", "profiles.csv", "exemplars.csv", MODEL, REPORT, SUMMARY})
 
 
 def write_results(
@@ -36,7 +37,8 @@ def write_results(
         By the name of the file, without suffix, the columns of every table by their names. Values are written
         as they are, None as nothing.
     force : bool, default=False
-        Whether an earlier folder may be replaced; one that has other files than results have never is.
+        Whether an earlier folder may be replaced; one that has other files than those written now, or by a
+        fit, never is.
     files : dict of functions or None, default=None
         What else belongs to the result, ``model.smrmf``, ``report.html`` or ``summary.json``, each with a
         function that writes it to the path it is given.
@@ -60,7 +62,9 @@ def write_results(
     # Of a link the folder behind it is replaced, and the link stays.
     folder, files = Path(directory).resolve(), dict(files or {})
     _check_tables(tables)
-    check_folder(folder, force)
+    names = [*(f"{name}.csv" for name in tables), *files]
+    known = OF_A_FIT.union(names)
+    check_folder(folder, force, known)
     aside = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
     try:
         new = aside / "new"
@@ -69,7 +73,7 @@ def write_results(
             _write(new / f"{name}.csv", columns)
         for name, write in files.items():
             write(new / name)
-        check_folder(folder, force)  # another process may have been faster
+        check_folder(folder, force, known)  # another process may have been faster
         if folder.exists():
             os.rename(folder, aside / "old")
         try:
@@ -82,7 +86,7 @@ def write_results(
         # Not if the old one could not be brought back: then it is the only one.
         if folder.exists() or not (aside / "old").exists():
             shutil.rmtree(aside, ignore_errors=True)
-    return [folder / name for name in (*(f"{name}.csv" for name in tables), *files)]
+    return [folder / name for name in names]
 
 
 def _check_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
@@ -98,8 +102,12 @@ def _check_tables(tables: Mapping[str, Mapping[str, Sequence[Any]]]) -> None:
             )
 
 
-def check_folder(folder: Path, force: bool) -> None:
-    """Refuse a place where no folder of results can be, or where one is that may not be replaced."""
+def check_folder(folder: Path, force: bool, known: frozenset[str] = OF_A_FIT) -> None:
+    """Refuse a place where no folder of results can be, or where one is that may not be replaced.
+
+    Only files of ``known`` names are ever replaced: whoever gives the folder of their tables by mistake must
+    not lose it.
+    """
     if not folder.parent.is_dir():
         raise FileNotFoundError(
             f"There is no folder {folder.parent} to write {folder.name} in: make it first."
@@ -110,14 +118,9 @@ def check_folder(folder: Path, force: bool) -> None:
         raise FileExistsError(f"{folder} is a file: give the name of a new folder.")
     if not force:
         raise FileExistsError(f"{folder} exists already: give another name, or use force to replace it.")
-    # Whoever gives their home by mistake must not lose it.
-    others = sorted(path.name for path in folder.iterdir() if not _is_result(path))
+    others = sorted(path.name for path in folder.iterdir() if path.name not in known or not path.is_file())
     if others:
         raise FileExistsError(f"{folder} has {others[0]!r}, which is no result: give another name.")
-
-
-def _is_result(path: Path) -> bool:
-    return path.is_file() and (path.suffix == ".csv" or path.name in (MODEL, REPORT, SUMMARY))
 
 
 def _write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -48,17 +48,20 @@ def read_model(path: Path) -> WrittenModel:
             f"{file} has a {type(pipeline).__name__} that knows no table: give what smrmf fit wrote, or use "
             "smrmf.load in Python."
         )
-    return WrittenModel(pipeline, _row_names(file.with_name("labels.csv"), len(pipeline[-1].labels_)))
+    return WrittenModel(pipeline, _row_names(file.with_name("labels.csv"), pipeline[-1].labels_))
 
 
-def _row_names(labels: Path, n_rows: int) -> RowNames:
-    """Return what the table of labels beside a model calls the rows, or their numbers without one."""
-    numbers = RowNames(ROW, list(range(1, n_rows + 1)))
-    if not labels.is_file():
+def _row_names(beside: Path, labels: np.ndarray) -> RowNames:
+    """Return what the table of labels beside a model calls the rows; their numbers, if it is of another."""
+    numbers = RowNames(ROW, list(range(1, len(labels) + 1)))
+    if not beside.is_file():
         return numbers
-    with labels.open(encoding="utf-8", newline="") as file:
-        title, *names = [row[0] for row in csv.reader(file) if row] or [ROW]
-    return RowNames(title, names) if title != ROW and len(names) == n_rows else numbers
+    with beside.open(encoding="utf-8", newline="") as file:
+        header, *rows = list(csv.reader(file)) or [[]]
+    if header[1:2] != ["cluster"] or [row[1:2] for row in rows] != [[str(label)] for label in labels]:
+        return numbers
+    names = [row[0] for row in rows]
+    return numbers if names == list(map(str, numbers.names)) else RowNames(header[0], names)
 
 
 def predict_table(written: WrittenModel, choice: TableChoice) -> dict[str, Any]:
@@ -86,8 +89,11 @@ def find_row(written: WrittenModel, row: int | None, name: str | None) -> int:
         return row - 1
     found = [place for place, each in enumerate(names) if str(each) == name]
     if len(found) != 1:
-        how = "no row has" if not found else f"{len(found)} rows have"
-        raise ParameterError(f"{how.capitalize()} the id {name!r}: give the number of a row by --row.")
+        how = "No row has" if not found else f"{len(found)} rows have"
+        raise ParameterError(
+            f"{how} the id {name!r}: give the number of a row by --row (ids are those of labels.csv, which "
+            "must lie beside the model)."
+        )
     return found[0]
 
 

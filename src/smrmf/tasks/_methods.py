@@ -73,5 +73,5 @@ def read_value(text: str) -> Any:
     """Return a number, None or a truth where a text is one, else the text itself."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return text

@@ -15,7 +15,7 @@ from smrmf.tables._results import MODEL, REPORT, SUMMARY, check_folder, write_re
 from smrmf.tasks._fit import FitRequest, FittedTable
 from smrmf.tasks._plain import plain, save_json
 from smrmf.tasks._progress import Stages, silent
-from smrmf.tasks._tables import PreparedTable
+from smrmf.tasks._tables import PreparedTable, beside
 
 # Digits of the numbers in tables of results: more would be rounding.
 DIGITS = 6
@@ -65,7 +65,7 @@ def rows_of(prepared: PreparedTable, chosen: np.ndarray, taken: set[str]) -> dic
         columns = dict(zip(names, frame[chosen].T, strict=True))
     else:
         return {}  # of texts: most of thousands of words are zero in every row
-    return {name if name not in taken else f"{name} (table)": column for name, column in columns.items()}
+    return {beside(name, taken): column for name, column in columns.items()}
 
 
 def rounded(column: Any) -> Any:
@@ -137,7 +137,7 @@ def contrasts(fitted: FittedTable, n_features: int) -> list[list[str]]:
     """Return for every cluster the features that set it apart, with what is typical here and elsewhere."""
     model, units, names = fitted.model, fitted.prepared.in_units(), fitted.prepared.feature_names
     profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
-    words = {f"{name}={word}" for name, known in fitted.prepared.preparation.words_.items() for word in known}
+    words = set(names[len(fitted.prepared.preparation.numbers_) :])
     said: list[list[str]] = [[] for _ in range(int(model.labels_.max()) + 1)]
     parts = (profiles[name] for name in ("cluster", "feature", "typical", "elsewhere"))
     for cluster, feature, typical, elsewhere in zip(*parts, strict=True):
@@ -162,6 +162,8 @@ def check_output(directory: Path, request: FitRequest, force: bool) -> None:
     """Refuse a folder before anything is computed for it."""
     folder = directory.resolve()
     check_folder(folder, force)
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():
+        raise FileExistsError(f"{directory} has no {SUMMARY}, so no fit wrote it: give another folder.")
     table = Path(request.choice.path).resolve()
     if folder in table.parents and folder.exists():
         raise ParameterError(f"{directory} has the table {table.name} in it: give another folder.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +13,13 @@ from smrmf.tables._record import import_polars
 
 # What tables of results call rows that have no ids: by their number, the first after the names being 1.
 ROW = "row"
+# What else these tables have: a column of the user's that is called so gets another name beside.
+RESULT_COLUMNS = frozenset({"cluster", "confidence", "outlier_score", "class", "rank", "score", "weight"})
+
+
+def beside(name: str, taken: Collection[str] = RESULT_COLUMNS) -> str:
+    """Return what to call a column of the user's in a table that has columns of these names."""
+    return f"{name} (table)" if name in taken else name
 
 
 @dataclass(frozen=True)
@@ -83,7 +91,7 @@ class RowNames:
         """Return the names of the rows of a table."""
         if table.ids is None or id_column is None:
             return cls(ROW, list(range(1, table.n_rows + 1)))
-        return cls(id_column, table.ids)
+        return cls(beside(id_column), table.ids)
 
     def column(self, rows: Any) -> dict[str, list[Any]]:
         """Return the column of a table of results that names these rows."""
