@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -56,12 +58,21 @@ def test_effects_count_pairs(c, seed):
 
 
 def test_points_between_the_quartiles_are_counted():
-    values = np.array([[1.0, 0], [2, 0], [3, 0], [2.2, 0], [9, 0], [-9, 0], [8, np.nan]])
-    found = outside_quartiles(values, np.array([0, 0, 0, 1, 1, -1, 1]))
-    np.testing.assert_allclose(found[0], [1 - 2 * 1 / 4, 0])
-    np.testing.assert_array_equal(
-        outside_quartiles(np.array([[1.0], [np.nan]]), np.array([0, 1])), [[0], [0]]
-    )
+    mine = [[1.0, 0], [1.5, 0], [2, 0], [2.5, 0], [3, 0]]
+    values = np.array([*mine, [2.2, 0], [9, 0], [-9, 0], [8, np.nan]])
+    found = outside_quartiles(values, np.array([0, 0, 0, 0, 0, 1, 1, -1, 1]))
+    np.testing.assert_allclose(found, [[1 - 2 * 1 / 4, 0], [0, 0]])  # of three points nothing is said
+    missing = np.full((10, 1), np.nan)
+    missing[:5] = 1
+    np.testing.assert_array_equal(outside_quartiles(missing, np.repeat([0, 1], 5)), [[0], [0]])
+
+
+def test_a_lonely_row_is_told_by_what_is_strange_about_it():
+    values = np.random.default_rng(0).normal(size=(61, 6))
+    values[0] = 0.1
+    values[0, [4, 2]] = 30, -50
+    found = cluster_profiles(SimpleNamespace(labels_=(np.arange(61) > 0).astype(int)), values)
+    assert found["feature"][found["cluster"] == 0][:2].tolist() == ["x2", "x4"]
 
 
 def test_effects_do_not_see_missing_values():
@@ -181,6 +192,18 @@ def test_shares_speak_for_the_nearer_exemplar(three):
         nearer = np.linalg.norm(X[i] - X[found.exemplar]) <= np.linalg.norm(X[i] - X[found.next_exemplar])
         assert (found.features["share"].sum() >= 0) == nearer
         assert np.abs(found.features["share"]).sum() == pytest.approx(1)
+
+
+def test_explanations_say_what_confidence_says():
+    X = np.random.default_rng(1).normal(size=(12, 3))
+    model = FastSMRMF(4, random_state=0).fit(X)
+    found = [explain(model, row) for row in range(12)]
+    np.testing.assert_allclose([each.confidence for each in found], model.confidence_, rtol=1e-6)
+    assert [each.cluster for each in found] == model.labels_.tolist()
+    against = [each for each in found if each.next_confidence > each.confidence]
+    assert against  # few rows of noise: some are labelled against their surroundings
+    assert all("rather for the next cluster" in str(each) for each in against)
+    assert sum("rather for the next cluster" in str(each) for each in found) == len(against)
 
 
 def test_new_points_are_explained_and_far_ones_named(three):

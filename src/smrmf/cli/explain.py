@@ -66,5 +66,7 @@ def show(what: str, answer: dict[str, Any]) -> None:
     )
     say("for its cluster (share above 0) and for the next (below), between the nearest exemplars of both:")
     show_table(answer["features"])
+    if answer["next_confidence"] > answer["confidence"]:
+        say("Its surroundings are rather for the next cluster: its label is in doubt.")
     if sum(answer["features"]["share"]) < 0:
         say("It is nearer to the exemplar of the next cluster: its neighbours put it here.")

@@ -61,6 +61,14 @@ def favor_labels(shares: np.ndarray, labels: np.ndarray) -> np.ndarray:
     return favored
 
 
+def unfavored(favored: np.ndarray, label: int, confidence: float) -> np.ndarray:
+    """Return the shares of a point before its label was favoured, when this had its ``confidence`` alone."""
+    rest = 1 - float(favored[label])
+    shares = favored * ((1 - confidence) / rest if rest > 0 else 0.0)
+    shares[label] = confidence
+    return shares
+
+
 def mean_distances(squared: np.ndarray) -> np.ndarray:
     """Return the mean distance of every point to its neighbours, from the squares."""
     return np.sqrt(squared).mean(axis=1)

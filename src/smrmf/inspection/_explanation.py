@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from smrmf._parallel import WARNING_FILTERS, thread_pool
 from smrmf._validation import COUNT, ParameterError, check_parameters
 from smrmf.graph.exemplars import transposed
+from smrmf.graph.membership import unfavored
 from smrmf.graph.neighbors import measured_points
 from smrmf.inspection._table import PlainTable, last_step
 from smrmf.inspection._table import feature_names as names_of
@@ -71,6 +72,8 @@ class Explanation:
                 "Features that speak for its cluster (share above 0) and for the next (below 0):",
                 str(self.features),
             ]
+            if self.next_confidence > self.confidence:
+                lines += ["Its surroundings are rather for the next cluster: its label is in doubt."]
             if self.features["share"].sum() < 0:
                 lines += ["It is nearer to the exemplar of the next cluster: its neighbours put it here."]
         return "\n".join(lines)
@@ -131,6 +134,9 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
         shares, score = model.predict_proba(row)[0], float(model.outlier_scores(row)[0])
         compared = model._comparable(row)
     cluster = int(shares.argmax())
+    if own is not None:  # as confidence_ says it, also against the label
+        cluster = int(model.labels_[own])
+        shares = unfavored(model.membership_[own], cluster, float(model.confidence_[own]))
     nearest = [nearest_exemplar(model, compared, label) for label in range(len(shares))]
     following = next_best(shares, cluster, distances(model, compared, np.array(nearest)))
     pair = [nearest[cluster], nearest[cluster if following is None else following]]

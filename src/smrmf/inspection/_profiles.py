@@ -20,6 +20,8 @@ from smrmf.inspection._table import last_step, like
 
 # Ranks of so many entries at a time: the table is not copied as a whole.
 BLOCK_ENTRIES = 2**22
+# Of a cluster that has quartiles: those of fewer points lie so near each other that nothing is between.
+FEWEST_ROWS = 5
 
 
 def cluster_profiles(model: Any, X: Any, *, n_features: int | None = 10, feature_names: Any = None) -> Any:
@@ -46,8 +48,9 @@ def cluster_profiles(model: Any, X: Any, *, n_features: int | None = 10, feature
         points; ``effect``, from -1 to 1, how much more often a point of the cluster has the larger value than
         one from elsewhere (Cliff's delta): 1 if always, 0 if as often as not; ``apart``, from 0 to 1, how
         rarely points from elsewhere lie between the quartiles, where half of the cluster does: 1 if never, 0
-        if as often, which also finds clusters between others. Features are ranked by the larger of the two
-        sizes. Of sparse X ``typical`` and ``elsewhere`` are means, and quartiles and ``apart`` are left out.
+        if as often, which also finds clusters between others (0 of clusters of up to four points, whose
+        quartiles say nothing). Features are ranked by the larger of the two sizes, alike ones by the
+        difference of means. Of sparse X ``typical`` and ``elsewhere`` are means, and quartiles and ``apart`` are left out.
 
     Examples
     --------
@@ -80,8 +83,9 @@ def cluster_profiles(model: Any, X: Any, *, n_features: int | None = 10, feature
     # Most words are absent nearly everywhere, and quartiles say nothing of them.
     apart = np.zeros_like(effects) if sp.issparse(values) else outside_quartiles(values, labels)
     count = values.shape[1] if n_features is None else min(n_features, values.shape[1])
-    # Stable: of features that set apart alike the first come first.
-    order = np.argsort(-np.maximum(np.abs(effects), apart).round(9), axis=1, kind="stable")[:, :count]
+    strength = np.maximum(np.abs(effects), apart).round(9)
+    # Of features that set apart alike those first that do so most widely, then in their order.
+    order = np.lexsort((-differences(values, labels), -strength), axis=1)[:, :count]
     clusters, columns = np.repeat(np.arange(n_clusters), count), order.ravel()
     sizes = np.bincount(labels[labels >= 0])
     answer = {"cluster": clusters, "size": sizes[clusters], "feature": names[columns]}
@@ -144,6 +148,8 @@ def outside_quartiles(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     found = np.zeros((int(labels.max()) + 1, values.shape[1]))
     for cluster, row in enumerate(found):
         mine = labels == cluster
+        if np.count_nonzero(mine) < FEWEST_ROWS:
+            continue
         rest = values[~mine]
         with np.errstate(invalid="ignore"), warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # columns that are missing in all of a cluster
@@ -152,6 +158,20 @@ def outside_quartiles(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
             between = np.count_nonzero((rest >= low) & (rest <= high), axis=0) / np.maximum(known, 1)
         row[:] = np.where(np.isnan(low) | (known == 0), 0, np.clip(1 - 2 * between, 0, 1))
     return found
+
+
+def differences(values: Any, labels: np.ndarray) -> np.ndarray:
+    """Return how many standard deviations lie between the mean of a cluster and that of all; 0 of sparse."""
+    n_clusters = int(labels.max()) + 1
+    if sp.issparse(values):
+        return np.zeros((n_clusters, values.shape[1]))
+    found = np.zeros((n_clusters, values.shape[1]))
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # columns that are missing in all of a cluster
+        middle, spread = np.nanmean(values, axis=0), np.nanstd(values, axis=0)
+        for cluster, row in enumerate(found):
+            row[:] = np.abs(np.nanmean(values[labels == cluster], axis=0) - middle) / spread
+    return np.nan_to_num(found, posinf=0.0).round(9)
 
 
 def ranked_blocks(values: Any) -> Iterator[tuple[slice, Any, Any, Any]]:

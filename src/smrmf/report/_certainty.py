@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from smrmf.graph.membership import unfavored
 from smrmf.report._findings import BOUNDARY, SURE
 from smrmf.report._subject import Subject
 from smrmf.report._words import percent, score
@@ -80,11 +81,13 @@ def _boundary(subject: Subject, confidence: np.ndarray) -> list[dict[str, Any]]:
             "cluster": int(subject.labels[row]),
             "confidence": score(float(confidence[row])),
         }
-        entry |= {"next": None, "share": ""}
+        entry |= {"next": None, "share": "", "against": False}
         if shares is not None:
-            others = np.array(shares[row], dtype=float)
-            others[subject.labels[row]] = -1
+            label = int(subject.labels[row])
+            others = unfavored(shares[row], label, float(confidence[row]))
+            others[label] = -1
             following = int(others.argmax())
-            entry |= {"next": following, "share": score(max(float(others[following]), 0.0))}
+            share = max(float(others[following]), 0.0)
+            entry |= {"next": following, "share": score(share), "against": share > confidence[row]}
         found.append(entry)
     return found
