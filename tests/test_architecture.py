@@ -71,7 +71,7 @@ MODULES = {
     },
     "tasks": {
         *("_ask", "_demo", "_fit", "_methods", "_plain", "_progress", "_results", "_scores", "_select"),
-        "_tables",
+        *("_sentences", "_tables", "_wording"),
     },
     "cli": {
         *("_options", "_output", "_shared", "data", "demo", "explain", "fit", "predict", "reproduce"),

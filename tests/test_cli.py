@@ -266,6 +266,38 @@ def test_predictions_go_to_a_file_or_a_script(birds, found, tmp_path, capsys):
     assert [row["row"] for row in json.loads(capsys.readouterr().out)] == [1, 2, 3]
 
 
+def test_gaps_and_strange_words_of_new_rows_are_said(birds, found, tmp_path, capsys):
+    new = (
+        pl.read_csv(birds, null_values="NA")
+        .head(3)
+        .with_columns(island=pl.Series(["Dream", "Mars", "Mars"]), body_mass_g=pl.Series([None, 4000, 3000]))
+    )
+    new.write_csv(tmp_path / "new.csv")
+    assert run(["predict", str(found), str(tmp_path / "new.csv")]) == 0
+    said = capsys.readouterr()
+    assert "'body_mass_g' has no value in 1 of 3 rows: filled" in said.err
+    assert "'island' has words that the fit has not seen, as 'Mars', in 2 rows" in said.err
+    assert "bill_length_mm" not in said.err
+    assert len(said.out.splitlines()) == 4
+
+
+def test_ids_of_several_rows_are_said(tmp_path, capsys):
+    table = tmp_path / "t.csv"
+    table.write_text(
+        "name,a,b\n" + "".join(f"n{place // 2},{place % 7},{place**2 % 11}\n" for place in range(40))
+    )
+    assert run(["fit", str(table), "-k", "2", "--id", "name", "-o", str(tmp_path / "out")]) == 0
+    assert "2 rows have the id 'n0'" in capsys.readouterr().err
+
+
+def test_a_place_where_nobody_may_write_is_refused_at_once(birds, capsys):
+    place = Path("/proc/self")
+    if os.access(place, os.W_OK):
+        pytest.skip("this user may write everywhere")
+    assert run(["fit", str(birds), "-k", "2", "-o", str(place / "out")]) == 2
+    assert "/proc/self may not be written to" in capsys.readouterr().err
+
+
 def test_a_table_without_a_column_of_the_fit_is_refused(found, tmp_path, capsys):
     (tmp_path / "other.csv").write_text("island,sex\nDream,male\n")
     assert run(["predict", str(found), str(tmp_path / "other.csv")]) == 2
@@ -381,6 +413,20 @@ def test_suggestions_have_the_evidence_of_every_number(birds, capsys):
         (["fit", "BIRDS", "-k", "3", "--exemplars", "many"], "--exemplars many is no number"),
         (["fit", "BIRDS", "-k", "3", "--drop", "colour"], "no column 'colour'"),
         (["fit", "BIRDS", "-k", "3", "--output", "no/such/folder"], "There is no folder"),
+        (["fit", "BIRDS", "-k", "3", "--set", "n_clusters=4"], "give one of both"),
+        (
+            ["fit", "BIRDS", "-k", "3", "--method", "NMFClustering", "--exemplars", "3"],
+            "leave --exemplars out",
+        ),
+        (["fit", "BIRDS", "-k", "3", "--method", "ds3", "--report"], "leave --report out"),
+        (["fit", "BIRDS", "-k", "3", "--method", "gnmf", "--columns", "body_mass_g"], "use --scale minmax"),
+        (["fit", "BIRDS", "-k", "3", "--id", "name", "--label-column", "name"], "leave one out"),
+        (["fit", "FEW"], "Of 9 rows no number of clusters can be clear: give one by --clusters."),
+        (["fit", "."], ". is a folder"),
+        (["select", "FEW", "-n", "10"], "-n 10 is more than the 9 rows there are"),
+        (["select", "FEW", "-n", "3", "-o", "FEW"], "use --force to replace it"),
+        (["select", "FEW", "-n", "3", "-o", "x.csv", "--json"], "give one of both"),
+        (["predict", "nowhere", "FEW"], "that smrmf fit wrote"),
         (["select", "BIRDS", "--method", "NMFClustering"], "cannot be asked for a number"),
         (["suggest", "BIRDS", "--from", "9", "--to", "3"], "the other way round"),
         (["suggest", "BIRDS", "--from", "60"], "too many for 344 rows"),
@@ -391,8 +437,11 @@ def test_suggestions_have_the_evidence_of_every_number(birds, capsys):
 def test_wrong_calls_are_refused_in_one_line_and_leave_nothing(
     words, part, birds, tmp_path, monkeypatch, capsys
 ):
+    few = birds.with_name("few.csv")
+    few.write_text("a,b\n" + "".join(f"{place},{place % 4}\n" for place in range(0, 27, 3)))
     monkeypatch.chdir(tmp_path)
-    assert run([str(birds) if word == "BIRDS" else word for word in words]) == 2
+    tables = {"BIRDS": str(birds), "FEW": str(few)}
+    assert run([tables.get(word, word) for word in words]) == 2
     said = capsys.readouterr()
     assert part in said.err
     assert len(said.err.splitlines()) == 1

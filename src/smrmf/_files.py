@@ -13,8 +13,15 @@ def check_place(path: Path, overwrite: bool) -> None:
         raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already: give another name, or overwrite=True to replace it.")
+    check_parent(path)
+
+
+def check_parent(path: Path) -> None:
+    """Refuse a place in a folder that is not there, or where nobody may write."""
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to save {path.name} in: make it first.")
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} in: make it first.")
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(f"{path.parent} may not be written to: give a place in another folder.")
 
 
 def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:

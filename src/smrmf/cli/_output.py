@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from smrmf.cli._shared import console, say
+import click
+
+from smrmf.cli._shared import console, refuse, say
 
 MOST_ROWS = 40  # of a table on a terminal
 
@@ -40,11 +43,28 @@ def written(value: Any) -> str:
     return f"{value:.0f}" if "e+0" in text else text  # 3450 rather than 3.45e+03
 
 
-def hand_over(columns: Mapping[str, Sequence[Any]]) -> None:
-    """Print a table as it is wanted: for the eye on a terminal, as CSV in a pipe or a file."""
-    from smrmf.tasks._plain import write_csv
+def check_output(output: Path | None, force: bool, as_json: bool) -> None:
+    """Refuse a file before anything is computed for it."""
+    from smrmf._files import check_place
 
-    if console().is_terminal:
+    if output is None:
+        return
+    if as_json:
+        refuse("--output writes a table, and --json prints: give one of both.")
+    check_place(output, force)
+
+
+def hand_over(columns: Mapping[str, Sequence[Any]], output: Path | None, force: bool, as_json: bool) -> None:
+    """Give a table as it is wanted: in a file, as JSON, for the eye on a terminal, or as CSV in a pipe."""
+    from smrmf.tasks._plain import as_json as written_json
+    from smrmf.tasks._plain import as_records, save_table, write_csv
+
+    if output is not None:
+        save_table(output, columns, force)
+        say(f"Wrote {output}.")
+    elif as_json:
+        click.echo(written_json(as_records(columns)))
+    elif console().is_terminal:
         show_table(columns, "use --output, or send them to a file.")
     else:
         write_csv(sys.stdout, columns)

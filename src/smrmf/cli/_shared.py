@@ -65,7 +65,9 @@ def in_order(
     except BrokenPipeError:
         raise  # nobody reads on: there is nobody to tell
     except refused as error:
-        refuse(str(error) or f"{type(error).__name__}, without a reason.")
+        from smrmf.tasks._wording import for_a_terminal
+
+        refuse(for_a_terminal(str(error)) or f"{type(error).__name__}, without a reason.")
     except Stopped as stop:
         click.echo(f"Stopped: {left}", err=True)
         # As shells expect it.

@@ -66,7 +66,7 @@ def fit(
 
         request = FitRequest(TableChoice(table, **choice), clusters, method, exemplars, settings, seed)
         folder = output or default_folder(table)
-        check_output(folder, request, force)
+        check_output(folder, request, force, report)
         fitted = fit_table(request, stage)
         command = shlex.join(["smrmf", *sys.argv[1:]])
         paths = write_fit(fitted, request, folder, force=force, report=report, command=command, stages=stage)
@@ -88,7 +88,8 @@ def show(fitted: Any) -> None:
     """Print what was found: a few lines for every cluster, and how firm they are."""
     import numpy as np
 
-    from smrmf.tasks._results import cluster_sentences
+    from smrmf.report._words import score
+    from smrmf.tasks._sentences import cluster_sentences
 
     model = fitted.model
     if fitted.suggestion is not None:
@@ -99,9 +100,9 @@ def show(fitted: Any) -> None:
         for line in more:
             say_indented(line)
     say("")
-    if hasattr(model, "stability_"):
+    if hasattr(model, "stability_") and model.labels_.max() > 0:
         doubtful = int(np.count_nonzero(model.confidence_ < 0.5))
-        firm = f"Stability {model.stability_:.2f} of 1 (how well many clusterings of this table agree)"
+        firm = f"Stability {score(model.stability_)} of 1 (how well many clusterings of this table agree)"
         say(f"{firm}; {doubtful} of {len(model.labels_)} rows have a confidence below 0.5.")
     if fitted.scores is not None:
         names = list(fitted.scores)[:3]

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from smrmf.cli import _options
-from smrmf.cli._output import hand_over
-from smrmf.cli._shared import in_order, say, stage
+from smrmf.cli._output import check_output, hand_over
+from smrmf.cli._shared import in_order, say_notes, stage
 
 
 @click.command(
@@ -33,18 +33,12 @@ def predict(
     """
     with in_order():
         from smrmf.tasks._ask import predict_table, read_model
-        from smrmf.tasks._plain import as_json as written
-        from smrmf.tasks._plain import as_records, save_table
         from smrmf.tasks._tables import TableChoice
 
+        check_output(output, force, as_json)
         with stage(f"Reading {model}"):
             known = read_model(model)
         with stage(f"Placing the rows of {table}"):
-            found = predict_table(known, TableChoice(table, id_column=id_column))
-        if output is not None:
-            save_table(output, found, force)
-            say(f"Wrote {output}.")
-        elif as_json:
-            click.echo(written(as_records(found)))
-        else:
-            hand_over(found)
+            found, notes = predict_table(known, TableChoice(table, id_column=id_column))
+        say_notes(notes)
+        hand_over(found, output, force, as_json)

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from smrmf.cli import _options
-from smrmf.cli._output import hand_over
-from smrmf.cli._shared import in_order, say, say_notes, stage
+from smrmf.cli._output import check_output, hand_over
+from smrmf.cli._shared import in_order, say_notes, stage
 
 
 @click.command(
@@ -42,17 +42,10 @@ def select(
 ) -> None:
     """Choose a few rows of TABLE that stand for the rest, best first."""
     with in_order():
-        from smrmf.tasks._plain import as_json as written
-        from smrmf.tasks._plain import as_records, save_table
         from smrmf.tasks._select import select_rows
         from smrmf.tasks._tables import TableChoice
 
+        check_output(output, force, as_json)
         found, notes = select_rows(TableChoice(table, **choice), number, method, settings, seed, stage)
         say_notes(notes)
-        if output is not None:
-            save_table(output, found, force)
-            say(f"Wrote {output}.")
-        elif as_json:
-            click.echo(written(as_records(found)))
-        else:
-            hand_over(found)
+        hand_over(found, output, force, as_json)

@@ -50,7 +50,8 @@ def cluster_profiles(model: Any, X: Any, *, n_features: int | None = 10, feature
         rarely points from elsewhere lie between the quartiles, where half of the cluster does: 1 if never, 0
         if as often, which also finds clusters between others (0 of clusters of up to four points, whose
         quartiles say nothing). Features are ranked by the larger of the two sizes, alike ones by the
-        difference of means. Of sparse X ``typical`` and ``elsewhere`` are means, and quartiles and ``apart`` are left out.
+        difference of means. Of sparse X ``typical`` and ``elsewhere`` are means, and quartiles and ``apart``
+        are left out.
 
     Examples
     --------
@@ -83,9 +84,7 @@ def cluster_profiles(model: Any, X: Any, *, n_features: int | None = 10, feature
     # Most words are absent nearly everywhere, and quartiles say nothing of them.
     apart = np.zeros_like(effects) if sp.issparse(values) else outside_quartiles(values, labels)
     count = values.shape[1] if n_features is None else min(n_features, values.shape[1])
-    strength = np.maximum(np.abs(effects), apart).round(9)
-    # Of features that set apart alike those first that do so most widely, then in their order.
-    order = np.lexsort((-differences(values, labels), -strength), axis=1)[:, :count]
+    order = feature_order(np.maximum(np.abs(effects), apart), values, labels)[:, :count]
     clusters, columns = np.repeat(np.arange(n_clusters), count), order.ravel()
     sizes = np.bincount(labels[labels >= 0])
     answer = {"cluster": clusters, "size": sizes[clusters], "feature": names[columns]}
@@ -158,6 +157,11 @@ def outside_quartiles(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
             between = np.count_nonzero((rest >= low) & (rest <= high), axis=0) / np.maximum(known, 1)
         row[:] = np.where(np.isnan(low) | (known == 0), 0, np.clip(1 - 2 * between, 0, 1))
     return found
+
+
+def feature_order(strength: np.ndarray, values: Any, labels: np.ndarray) -> np.ndarray:
+    """Return for every cluster the features, strongest first, and of equal ones those that differ most."""
+    return np.lexsort((-differences(values, labels), -strength.round(9)), axis=1)
 
 
 def differences(values: Any, labels: np.ndarray) -> np.ndarray:

@@ -57,9 +57,8 @@ def _what(subject: Subject, profiles: Profiles | None) -> str:
     if sizes.min() >= EVEN * sizes.max():
         example = _clause(largest, profiles)
         example = f"; an example is cluster {largest}{example}" if example else ""
-        return (
-            f"They are about equally large, with {sizes.min():,} to {count(int(sizes.max()))} each{example}."
-        )
+        least = f"{sizes.min():,} to " if sizes.min() < sizes.max() else ""
+        return f"They are about equally large, with {least}{count(int(sizes.max()))} each{example}."
     parts = []
     for cluster in (largest, smallest):
         size = int(subject.sizes[cluster])
@@ -110,8 +109,12 @@ def _firmness(subject: Subject) -> list[str]:
     if subject.confidence is not None and len(subject.clusters) > 1:
         sure = int(np.count_nonzero(subject.confidence >= SURE))
         between = int(np.count_nonzero(subject.confidence < BOUNDARY))
-        said = f"Of the {count(subject.n_samples)}, {percent(sure / subject.n_samples)} belong clearly to "
-        said += f"their cluster (confidence {SURE} or more)"
+        # What is firm as a whole may be so of rows that are all in doubt.
+        however = found and stability >= FIRM[1][0] and 2 * sure < subject.n_samples
+        said = f"{'But of' if however else 'Of'} the {count(subject.n_samples)}, "
+        said += (
+            f"{percent(sure / subject.n_samples)} belong clearly to their cluster (confidence {SURE} or more)"
+        )
         if between:
             verb = "lies" if between == 1 else "lie"
             said += f", while {between:,} {verb} at a boundary (below {BOUNDARY})"

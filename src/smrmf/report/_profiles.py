@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.graph.groups import membership
-from smrmf.inspection._profiles import cliffs_delta, outside_quartiles
+from smrmf.inspection._profiles import cliffs_delta, feature_order, outside_quartiles
 from smrmf.report._subject import Subject
 from smrmf.report._table import MISSING
 from smrmf.report._words import percent
@@ -54,7 +54,7 @@ class Profiles:
         # Of texts the words that a cluster has tell more than those that it lacks.
         says = self.effects if sparse else np.maximum(np.abs(self.effects), self.apart)
         self.says = says
-        self.order = np.argsort(-says.round(9), axis=1, kind="stable")
+        self.order = feature_order(says, values, labels)
 
     @cached_property
     def quartiles(self) -> np.ndarray:

@@ -86,7 +86,7 @@ def _told_of(source: Source) -> Iterator[None]:
     except UnicodeDecodeError as error:
         raise TableError(
             f"{source.name} is not written in UTF-8 (it has the byte {error.object[error.start]:#x}): save "
-            "it as UTF-8 first, for instance with iconv."
+            "it as UTF-8 first, with iconv, say, or as 'CSV UTF-8' in a spreadsheet."
         ) from error
     except (gzip.BadGzipFile, EOFError) as error:
         raise TableError(f"{source.name} is no gzip file, or damaged ({error}): pack it again.") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from smrmf.tables._decisions import Decision
 from smrmf.tables._record import MOST_NAMED, listed
@@ -74,10 +75,21 @@ def _on_missing(decisions: Sequence[Decision], n_rows: int) -> list[str]:
             continue
         for decision in same:
             median = f", {decision.median:g}" if role == "numbers" else ""
-            notes.append(
-                f"{decision.name!r} has no value in {decision.n_missing} of {n_rows} rows: {one}{median}."
-            )
+            notes += note_on_gaps(decision.name, decision.n_missing, n_rows, one + median)
     return notes
+
+
+def note_on_gaps(name: str, n_missing: int, n_rows: int, done: str) -> list[str]:
+    """Return what a user must know of values that a column lacks."""
+    return [f"{name!r} has no value in {n_missing} of {n_rows} rows: {done}."] if n_missing else []
+
+
+def note_on_strange_words(name: str, strange: Any) -> list[str]:
+    """Return what a user must know of words, a polars Series, that the fit has not seen."""
+    if not len(strange):
+        return []
+    what = f"{name!r} has words that the fit has not seen, as {strange[0]!r:.60}, in {len(strange)} rows"
+    return [f"{what}: they count as none of its words."]
 
 
 def note_on_empty_rows(count: int) -> list[str]:

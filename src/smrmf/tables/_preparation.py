@@ -13,7 +13,12 @@ from sklearn.utils.validation import check_is_fitted
 from smrmf._validation import NONE, Constraints, InstanceOf, OneOf, check_parameters
 from smrmf.tables._columns import Columns, columns_of
 from smrmf.tables._decisions import Decision, decide, finite_numbers
-from smrmf.tables._notes import note_on_empty_rows, notes_on_columns
+from smrmf.tables._notes import (
+    note_on_empty_rows,
+    note_on_gaps,
+    note_on_strange_words,
+    notes_on_columns,
+)
 from smrmf.tables._record import DataTable, TableError, listed
 from smrmf.tables._scaling import scaling
 
@@ -175,6 +180,33 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         units[:, :count] = units[:, :count] * self.divisors_ + self.offsets_
         units[:, count:] = units[:, count:] > self.word_weight_ / 2
         return units
+
+    def notes_on(self, frame: Any) -> list[str]:
+        """Return what a user must know of new rows: filled gaps, and words that the fit has not seen.
+
+        Parameters
+        ----------
+        frame : DataTable, polars DataFrame, array or CSR array
+            The table, as for :meth:`transform`.
+
+        Returns
+        -------
+        notes : list of str
+            One sentence for every column that has some.
+        """
+        check_is_fitted(self)
+        if self.is_sparse_:
+            return []
+        columns, notes = self._columns(frame), []
+        for name in self.numbers_:
+            missing = int(finite_numbers(columns, name)[1].sum())
+            notes += note_on_gaps(name, missing, columns.n_rows, "filled with the median of the fit")
+        for name, known in self.words_.items():
+            words, present = columns.words(name), columns.words(name).drop_nulls()
+            missing = int(words.null_count())
+            notes += note_on_gaps(name, missing, columns.n_rows, "counts as none of its words")
+            notes += note_on_strange_words(name, present.filter(~present.is_in(known)))
+        return notes
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the array.

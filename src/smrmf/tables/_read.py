@@ -88,6 +88,8 @@ def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, d
     if str(path) == "-":
         return read_delimited(Source("standard input", sys.stdin.buffer.read()), None, beside)
     file = Path(path)
+    if file.is_dir():
+        raise IsADirectoryError(f"{file} is a folder: give the path of a table in it ({READABLE}).")
     if not file.is_file():
         raise FileNotFoundError(f"There is no file {file}: give the path of a table ({READABLE}).")
     suffixes = [suffix.lower() for suffix in file.suffixes]

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from smrmf._files import check_parent
 from smrmf.tables._record import TableError
 
 # What a fit of a table writes.
@@ -108,10 +109,7 @@ def check_folder(folder: Path, force: bool, known: frozenset[str] = OF_A_FIT) ->
     Only files of ``known`` names are ever replaced: whoever gives the folder of their tables by mistake must
     not lose it.
     """
-    if not folder.parent.is_dir():
-        raise FileNotFoundError(
-            f"There is no folder {folder.parent} to write {folder.name} in: make it first."
-        )
+    check_parent(folder)
     if not folder.exists():
         return
     if not folder.is_dir():

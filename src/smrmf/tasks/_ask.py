@@ -64,8 +64,8 @@ def _row_names(beside: Path, labels: np.ndarray) -> RowNames:
     return numbers if names == list(map(str, numbers.names)) else RowNames(header[0], names)
 
 
-def predict_table(written: WrittenModel, choice: TableChoice) -> dict[str, Any]:
-    """Return the clusters of new rows, and how sure they are, as columns."""
+def predict_table(written: WrittenModel, choice: TableChoice) -> tuple[dict[str, Any], list[str]]:
+    """Return the clusters of new rows, and how sure they are, as columns, and notes."""
     model = written.model
     if not hasattr(model, "predict"):
         raise ParameterError(f"{type(model).__name__} cannot place new rows: fit FastSMRMF.")
@@ -73,11 +73,12 @@ def predict_table(written: WrittenModel, choice: TableChoice) -> dict[str, Any]:
     X = written.preparation.transform(table)
     rows = RowNames.of(table, choice.id_column)
     labels = model.predict(X)
-    return rows.column(range(len(labels))) | {
+    found = {
         "cluster": labels,
         "confidence": rounded(model.predict_proba(X)[np.arange(len(labels)), labels]),
         "outlier_score": rounded(model.outlier_scores(X)),
     }
+    return rows.column(range(len(labels))) | found, [*table.notes, *written.preparation.notes_on(table)]
 
 
 def find_row(written: WrittenModel, row: int | None, name: str | None) -> int:

@@ -9,12 +9,13 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from smrmf._validation import ParameterError
-from smrmf.graph.columns import SILENCE
 from smrmf.inspection import Suggestion, suggest_n_clusters
-from smrmf.tasks._methods import find_method, set_known, set_written
+from smrmf.inspection._suggestion import POINTS_PER_CLUSTER
+from smrmf.tasks._methods import chooses, find_method, set_known, set_written
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._scores import compare
 from smrmf.tasks._tables import PreparedTable, TableChoice, prepare_table
+from smrmf.tasks._wording import for_a_terminal
 
 
 @dataclass(frozen=True)
@@ -48,9 +49,7 @@ class FittedTable:
 def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
     """Cluster the rows of a table in a file."""
     # First of all: a wrong word should not be found out after a long search.
-    model = set_known(find_method(request.method), exemplars=request.exemplars, random_state=request.seed)
-    set_written(model, request.settings)
-    model._check_parameters()
+    model = requested_model(request)
     with stages(f"Reading {request.choice.path}"):
         prepared = prepare_table(request.choice)
     with warnings.catch_warnings(record=True) as said:
@@ -64,14 +63,32 @@ def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
     return FittedTable(pipeline, prepared, suggestion, [*prepared.notes, *notes], scores)
 
 
+def requested_model(request: FitRequest) -> Any:
+    """Return the estimator that is asked for, not yet fitted; refuse what contradicts itself."""
+    model = find_method(request.method)
+    if request.exemplars is not None and not chooses(model):
+        raise ParameterError(f"{type(model).__name__} chooses no exemplars: leave --exemplars out.")
+    if request.n_clusters is not None and _sets_number(request):
+        raise ParameterError("--clusters and --set n_clusters say the same: give one of both.")
+    set_known(model, exemplars=request.exemplars, random_state=request.seed, n_clusters=request.n_clusters)
+    set_written(model, request.settings)
+    model._check_parameters()
+    return model
+
+
+def _sets_number(request: FitRequest) -> bool:
+    return any(setting.startswith("n_clusters=") for setting in request.settings)
+
+
 def _choose_number(
     model: Any, request: FitRequest, prepared: PreparedTable, stages: Stages
 ) -> Suggestion | None:
-    """Set the number of clusters, the given one or one that is clear."""
-    given = request.n_clusters is not None or any(s.startswith("n_clusters=") for s in request.settings)
+    """Set the number of clusters to one that is clear, unless one is given."""
+    given = request.n_clusters is not None or _sets_number(request)
     if given or model.get_params(deep=False)["n_clusters"] is None:
-        set_known(model, n_clusters=request.n_clusters)
         return None
+    if (n_rows := prepared.table.n_rows) < 2 * POINTS_PER_CLUSTER:
+        raise ParameterError(f"Of {n_rows} rows no number of clusters can be clear: give one by --clusters.")
     with stages("Looking for the number of clusters"):
         suggestion = suggest_n_clusters(prepared.X, random_state=request.seed, **_metric(model))
     if suggestion.n_clusters is None:
@@ -84,8 +101,3 @@ def _choose_number(
 def _metric(model: Any) -> dict[str, Any]:
     parameters = model.get_params(deep=False)
     return {name: parameters[name] for name in ("metric",) if name in parameters}
-
-
-def for_a_terminal(note: str) -> str:
-    """Return a warning without the part that only a program can follow."""
-    return note.replace(f", {SILENCE}", "")

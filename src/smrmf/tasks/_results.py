@@ -13,6 +13,7 @@ from smrmf._validation import ParameterError
 from smrmf.inspection import cluster_profiles
 from smrmf.tables._results import MODEL, REPORT, SUMMARY, check_folder, write_results
 from smrmf.tasks._fit import FitRequest, FittedTable
+from smrmf.tasks._methods import find_method
 from smrmf.tasks._plain import plain, save_json
 from smrmf.tasks._progress import Stages, silent
 from smrmf.tasks._tables import PreparedTable, beside
@@ -48,7 +49,7 @@ def exemplar_table(fitted: FittedTable) -> dict[str, Any]:
     clusters = model.labels_[model.exemplar_indices_]
     order = np.argsort(clusters, kind="stable")
     chosen, clusters = model.exemplar_indices_[order], clusters[order]
-    rank = [int((clusters[:place] == cluster).sum()) + 1 for place, cluster in enumerate(clusters)]
+    rank = np.arange(len(clusters)) - np.searchsorted(clusters, clusters) + 1
     found = {"cluster": clusters, "rank": rank} | prepared.rows.column(chosen)
     if hasattr(model, "confidence_"):
         found["confidence"] = model.confidence_[chosen]
@@ -115,51 +116,13 @@ def exemplar_names(fitted: FittedTable) -> list[list[Any]]:
     return [[names[i] for i in indices if model.labels_[i] == cluster] for cluster in clusters]
 
 
-def cluster_sentences(fitted: FittedTable, n_exemplars: int, n_features: int) -> list[list[str]]:
-    """Return for every cluster what to say of it: its size, what sets it apart, and its exemplars."""
-    model, apart = fitted.model, contrasts(fitted, n_features)
-    said = []
-    for cluster, exemplars in enumerate(exemplar_names(fitted)):
-        mine = model.labels_ == cluster
-        size = int(mine.sum())
-        lines = [f"Cluster {cluster}: {size} {'row' if size == 1 else 'rows'}"]
-        if hasattr(model, "confidence_"):
-            lines[0] += f", confidence {model.confidence_[mine].mean():.2f}"
-        lines.append(f"apart by {', '.join(apart[cluster])}")
-        if exemplars:
-            called = ", ".join(map(str, exemplars[:n_exemplars]))
-            lines.append(f"exemplars: {fitted.prepared.rows.title} {called}")
-        said.append(lines)
-    return said
-
-
-def contrasts(fitted: FittedTable, n_features: int) -> list[list[str]]:
-    """Return for every cluster the features that set it apart, with what is typical here and elsewhere."""
-    model, units, names = fitted.model, fitted.prepared.in_units(), fitted.prepared.feature_names
-    profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
-    words = set(names[len(fitted.prepared.preparation.numbers_) :])
-    said: list[list[str]] = [[] for _ in range(int(model.labels_.max()) + 1)]
-    parts = (profiles[name] for name in ("cluster", "feature", "typical", "elsewhere"))
-    for cluster, feature, typical, elsewhere in zip(*parts, strict=True):
-        here, there = short(typical), short(elsewhere)
-        if feature in words:  # 1 where a row has the word: what is typical says less than how many have it
-            mine = model.labels_ == cluster
-            has = units[feature].to_numpy()
-            here, there = (f"{has[rows].mean():.0%}" if rows.any() else "-" for rows in (mine, ~mine))
-        said[cluster].append(f"{feature} {here} (elsewhere {there})")
-    return said
-
-
-def short(value: float) -> str:
-    """Return a number with three digits, as people write it: 5500 rather than 5.5e+03."""
-    if not np.isfinite(value):
-        return "-"
-    usual = value == 0 or 1e-4 <= abs(value) < 1e9
-    return np.format_float_positional(value, 3, fractional=False, trim="-") if usual else f"{value:.2e}"
-
-
-def check_output(directory: Path, request: FitRequest, force: bool) -> None:
-    """Refuse a folder before anything is computed for it."""
+def check_output(directory: Path, request: FitRequest, force: bool, report: bool = False) -> None:
+    """Refuse a folder, or a page that cannot be made, before anything is computed for it."""
+    if report and not hasattr(method := find_method(request.method), "predict_proba"):
+        raise ParameterError(
+            f"There is no report about {type(method).__name__}, which factorises nothing: leave --report "
+            "out, or take FastSMRMF."
+        )
     folder = directory.resolve()
     check_folder(folder, force)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / SUMMARY).is_file():

@@ -10,11 +10,11 @@ import numpy as np
 from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, suggest_n_clusters
 from smrmf.inspection._suggestion import checked_numbers
-from smrmf.tasks._fit import for_a_terminal
 from smrmf.tasks._methods import find_method, set_known, set_written
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._results import columns_of_frame, rounded, rows_of
 from smrmf.tasks._tables import TableChoice, prepare_table
+from smrmf.tasks._wording import for_a_terminal
 
 
 def select_rows(
@@ -34,6 +34,8 @@ def select_rows(
     model._check_parameters()
     with stages(f"Reading {choice.path}"):
         prepared = prepare_table(choice)
+    if n > prepared.table.n_rows:
+        raise ParameterError(f"-n {n} is more than the {prepared.table.n_rows} rows there are: give fewer.")
     with warnings.catch_warnings(record=True), stages(f"Choosing {n} rows") as tell:
         warnings.simplefilter("always")
         model.set_callbacks(IterationTeller(tell)).fit(prepared.X)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
 import scipy.sparse as sp
 
+from smrmf._validation import ParameterError
 from smrmf.tables import DataTable, TablePreparation, read_table
 from smrmf.tables._record import import_polars
+from smrmf.tasks._wording import for_a_terminal
 
 # What tables of results call rows that have no ids: by their number, the first after the names being 1.
 ROW = "row"
@@ -35,6 +38,8 @@ class TableChoice:
 
     def read(self) -> DataTable:
         """Return the table."""
+        if self.id_column is not None and self.id_column == self.label_column:
+            raise ParameterError(f"{self.id_column!r} is given as --id and as --label-column: leave one out.")
         return read_table(
             self.path,
             columns=self.columns or None,
@@ -56,7 +61,8 @@ class PreparedTable:
     @property
     def notes(self) -> list[str]:
         """Return what a user must know of the table."""
-        return [*self.table.notes, *self.preparation.notes_]
+        notes = [*self.table.notes, *self.preparation.notes_, *_on_ids(self.rows)]
+        return [for_a_terminal(note) for note in notes]
 
     @property
     def feature_names(self) -> list[str]:
@@ -96,6 +102,12 @@ class RowNames:
     def column(self, rows: Any) -> dict[str, list[Any]]:
         """Return the column of a table of results that names these rows."""
         return {self.title: [self.names[row] for row in rows]}
+
+
+def _on_ids(rows: RowNames) -> list[str]:
+    """Return what a user must know of ids that name several rows."""
+    name, times = Counter(rows.names).most_common(1)[0]
+    return [f"{times} rows have the id {str(name)!r:.60}: ids name no single rows."] if times > 1 else []
 
 
 def prepare_table(choice: TableChoice) -> PreparedTable:
