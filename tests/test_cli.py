@@ -291,11 +291,11 @@ def test_ids_of_several_rows_are_said(tmp_path, capsys):
 
 
 def test_a_place_where_nobody_may_write_is_refused_at_once(birds, capsys):
-    place = Path("/proc/self")
+    place = Path("/proc")
     if os.access(place, os.W_OK):
         pytest.skip("this user may write everywhere")
     assert run(["fit", str(birds), "-k", "2", "-o", str(place / "out")]) == 2
-    assert "/proc/self may not be written to" in capsys.readouterr().err
+    assert "/proc may not be written to" in capsys.readouterr().err
 
 
 def test_a_table_without_a_column_of_the_fit_is_refused(found, tmp_path, capsys):

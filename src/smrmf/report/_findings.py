@@ -100,17 +100,20 @@ def firm_word(stability: float) -> str:
 
 def _firmness(subject: Subject) -> list[str]:
     """Say how firm the clusters are, and how sure the rows."""
-    found = []
-    if (stability := getattr(subject.model, "stability_", None)) is not None and len(subject.clusters) > 1:
+    found: list[str] = []
+    if len(subject.clusters) == 1:
+        return found
+    if (stability := getattr(subject.model, "stability_", None)) is not None:
         found.append(
             f"The clusters are {firm_word(stability)}: clusterings of the same rows made in other ways agree "
             f"with them to {score(float(stability))}, where 1 is full agreement and 0 is chance."
         )
-    if subject.confidence is not None and len(subject.clusters) > 1:
+    if subject.confidence is not None:
         sure = int(np.count_nonzero(subject.confidence >= SURE))
         between = int(np.count_nonzero(subject.confidence < BOUNDARY))
         # What is firm as a whole may be so of rows that are all in doubt.
-        however = found and stability >= FIRM[1][0] and 2 * sure < subject.n_samples
+        firm = stability is not None and stability >= FIRM[1][0]
+        however = firm and 2 * sure < subject.n_samples
         said = f"{'But of' if however else 'Of'} the {count(subject.n_samples)}, "
         said += (
             f"{percent(sure / subject.n_samples)} belong clearly to their cluster (confidence {SURE} or more)"
