@@ -203,7 +203,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path):
         smrmf.save(smrmf.RMNMF(), tmp_path / "m")
     with pytest.raises(ModelFileError, match="ndarray is no estimator: give a fitted model"):
         smrmf.save(POINTS, tmp_path / "m")
-    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere to save m in: make it first"):
+    with pytest.raises(FileNotFoundError, match=r"There is no folder .*nowhere to write m in: make it first"):
         smrmf.save(fitted(), tmp_path / "nowhere" / "m")
     model = smrmf.DS3(metric=manhattan, n_clusters=3).fit(POINTS)
     with pytest.raises(ModelFileError, match=r"This DS3 cannot be saved: it asks for '.*\.manhattan'"):
