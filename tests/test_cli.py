@@ -281,6 +281,13 @@ def test_gaps_and_strange_words_of_new_rows_are_said(birds, found, tmp_path, cap
     assert len(said.out.splitlines()) == 4
 
 
+def test_notes_name_options_and_no_python(birds, capsys):
+    assert run(["select", str(birds), "-n", "3"]) == 0
+    notes = capsys.readouterr().err
+    assert "--scale" in notes
+    assert not re.search(r"\w='", notes)
+
+
 def test_ids_of_several_rows_are_said(tmp_path, capsys):
     table = tmp_path / "t.csv"
     table.write_text(

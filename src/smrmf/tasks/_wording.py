@@ -10,7 +10,7 @@ from smrmf.graph.columns import SILENCE
 IN_OPTIONS = (
     (re.escape(f", {SILENCE}"), ""),
     (r"use force to replace it|overwrite=True to replace it", "use --force to replace it"),
-    (r"\(scale='none' keeps them\)", "(--scale none keeps them)"),
+    (r"\bscale='(\w+)'", r"--scale \1"),
     (r"scale the features to \[0, 1\]", "use --scale minmax"),
     (r"leave columns and scale at their defaults", "leave out --columns and --scale"),
     (r"ask for it by name to use it", "name it in --columns to use it"),
