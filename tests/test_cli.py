@@ -411,6 +411,15 @@ def test_suggestions_have_the_evidence_of_every_number(birds, capsys):
 # Refusals
 
 
+def test_the_demo_draws_its_digits(tmp_path, capsys):
+    assert run(["demo", "-o", str(tmp_path / "demo")]) == 0
+    printed = capsys.readouterr().out
+    assert len(re.findall(r"^Cluster \d: ", printed, re.MULTILINE)) == 10
+    page = (tmp_path / "demo" / "report.html").read_text()
+    assert "What the rows of a cluster have in common, as an image" in page
+    assert page.count("data:image/png") > 50
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [

@@ -375,6 +375,37 @@ def test_columns_of_one_unit_keep_it():
     assert not in_one_unit(np.ones(20))
     assert in_one_unit(np.ones(21))
     assert not in_one_unit(np.array([1.0] * 11 + [1000.0] * 19))
+    assert in_one_unit(np.array([1.0] * 21 + [0.0] * 60))
+
+
+@pytest.mark.parametrize("scale", ["auto", "standard", "minmax", "none"])
+def test_a_dark_pixel_stays_in_the_picture(scale):
+    pixels = np.random.default_rng(0).integers(0, 17, (40, 36)).astype(float)
+    pixels[:, [0, 5, 30]] = 0
+    preparation = TablePreparation(scale=scale).fit(pixels)
+    X = preparation.transform(pixels)
+    assert len(preparation.numbers_) == 36
+    assert not X[:, [0, 5, 30]].any()
+    np.testing.assert_allclose(preparation.inverse_transform(X), pixels, atol=1e-12)
+    assert not any("left out." in note for note in preparation.notes_)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param({"still": [99.0] * 40}, id="far from the others"),
+        pytest.param({"still": [0.0] * 39 + [None]}, id="with a gap"),
+        pytest.param({"still": ["a"] * 40}, id="a word"),
+        pytest.param({"still": [0.0] * 40, "kind": ["a", "b"] * 20}, id="beside words"),
+        pytest.param({"still": [0.0] * 40, "wide": [0.0, 999.0] * 20}, id="beside another unit"),
+    ],
+)
+def test_elsewhere_one_value_says_nothing(other):
+    pixels = np.random.default_rng(0).integers(0, 17, (40, 35)).astype(float)
+    frame = pl.DataFrame({f"x{place}": column for place, column in enumerate(pixels.T)} | other)
+    preparation = TablePreparation().fit(frame)
+    assert "still" not in preparation.feature_names_out_
+    assert any(note.startswith("'still' is ") for note in preparation.notes_)
 
 
 def test_single_precision_stays():

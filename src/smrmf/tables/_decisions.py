@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -74,7 +75,7 @@ def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
     present = values[~missing] if n_missing else values
     low, high = float(present.min()), float(present.max())
     if low == high:
-        return _constant(name, f"{low:g}", n_missing)
+        return _constant(name, f"{low:g}", n_missing, low)
     if not asked_for:
         if _is_id(name):
             return Decision(name, "left out", "id", "is an id by its name")
@@ -107,7 +108,7 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
     present = words.drop_nulls()
     n_words = present.n_unique()
     if n_words == 1:
-        return _constant(name, repr(present[0]), n_missing)
+        return _constant(name, repr(present[0]), n_missing, math.nan)
     if _is_id(name) and not asked_for:
         return Decision(name, "left out", "id", "is an id by its name")
     mixed = _mixed(name, words)
@@ -151,9 +152,12 @@ def _too_few(name: str, n_missing: int, n_rows: int) -> Decision | None:
     return None
 
 
-def _constant(name: str, value: str, n_missing: int) -> Decision:
-    which = "every row that has a value" if n_missing else "every row"
-    return Decision(name, "left out", "constant", f"is {value} in {which}")
+def _constant(name: str, value: str, n_missing: int, number: float) -> Decision:
+    """Return the decision on a column of one value, which as a ``number`` is missing if it is a word."""
+    does = f"is {value} in {'every row that has a value' if n_missing else 'every row'}"
+    return Decision(
+        name, "left out", "constant", does, n_missing, low=number, high=number, mean=number, median=number
+    )
 
 
 def _mixed(name: str, words: Any) -> Decision | None:

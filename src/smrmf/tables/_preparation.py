@@ -20,15 +20,16 @@ from smrmf.tables._notes import (
     notes_on_columns,
 )
 from smrmf.tables._record import DataTable, TableError, listed
-from smrmf.tables._scaling import scaling
+from smrmf.tables._scaling import scaling, with_still_columns
 
 
 class TablePreparation(TransformerMixin, BaseEstimator):
     """Make an array of numbers of a table, and say what was decided on the way.
 
     Numbers are scaled, and missing ones filled with the median of the column. Columns of few words become one
-    column for each word. Columns that would only disturb are left out: ids, constants, texts, dates, and what
-    is mostly empty. New rows are treated as those of the fit, by the names of the columns.
+    column for each word. Columns that would only disturb are left out: ids, constants (but for those among
+    columns of one unit, as pixels), texts, dates, and what is mostly empty. New rows are treated as those of
+    the fit, by the names of the columns.
 
     Parameters
     ----------
@@ -118,7 +119,9 @@ class TablePreparation(TransformerMixin, BaseEstimator):
             return self._fit_sparse(array, frame)
         columns = columns_of(frame)
         _check_names(columns, self.columns or ())
-        decisions = [decide(columns, name, bool(self.columns)) for name in self.columns or columns.names]
+        decisions = with_still_columns(
+            [decide(columns, name, bool(self.columns)) for name in self.columns or columns.names]
+        )
         notes = notes_on_columns(decisions, columns.n_rows)
         used = [decision for decision in decisions if decision.role != "left out"]
         if not used:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -102,8 +103,28 @@ def _neighbor_distance(columns: Sequence[np.ndarray]) -> float:
     return float(np.median(nearest[:, -1]))
 
 
+def with_still_columns(decisions: Sequence[Decision]) -> Sequence[Decision]:
+    """Return decisions that keep columns of one value where all columns look as if they were in one unit.
+
+    Elsewhere such a column says nothing. A pixel that is dark in every row is a part of the picture: without
+    it no row can be drawn, and new rows may light it.
+    """
+    used = [decision for decision in decisions if decision.role != "left out"]
+    ranges = np.array([decision.high - decision.low for decision in used])
+    if any(decision.role == "words" for decision in used) or not in_one_unit(ranges):
+        return decisions
+    low, high = min(decision.low for decision in used), max(decision.high for decision in used)
+    return [
+        replace(decision, role="numbers", reason="", does="")
+        if decision.reason == "constant" and not decision.n_missing and low <= decision.low <= high
+        else decision
+        for decision in decisions
+    ]
+
+
 def in_one_unit(ranges: np.ndarray) -> bool:
     """Tell whether columns look as if they were in one unit: many, and none varies much more than most do."""
+    ranges = ranges[ranges > 0]  # what is the same in every row may be in any
     if len(ranges) <= MANY_COLUMNS:
         return False
     usual = np.median(ranges)
