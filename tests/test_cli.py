@@ -80,8 +80,9 @@ def test_exemplars_have_their_rows_as_they_stand_in_the_file(birds, found):
         assert row["cluster"] == clusters[row["name"]]
         assert float(row["bill_length_mm"]) == float(rows[row["name"]]["bill_length_mm"])
         assert row["island"] == rows[row["name"]]["island"]
-    first = [row["rank"] for row in exemplars if row["cluster"] == "0"]
-    assert first == [str(place + 1) for place in range(len(first))]
+    for cluster in "012":
+        ranks = [row["rank"] for row in exemplars if row["cluster"] == cluster]
+        assert ranks == [str(place + 1) for place in range(len(ranks))]
 
 
 def test_profiles_are_in_the_units_of_the_table(birds, found):
@@ -285,6 +286,7 @@ def test_notes_name_options_and_no_python(birds, capsys):
     assert run(["select", str(birds), "-n", "3"]) == 0
     notes = capsys.readouterr().err
     assert "--scale" in notes
+    assert "name it in --columns to use it" in notes  # the ids of the birds
     assert not re.search(r"\w='", notes)
 
 
