@@ -139,6 +139,17 @@ def test_names_stand_on_a_point_of_their_cluster(model, places, ax):
         assert model.labels_[at] == cluster
 
 
+@pytest.mark.parametrize("names", [None, ["a kind of its own", "b", "c"]])
+def test_a_legend_is_not_cut_where_the_user_made_the_axes(names, model, places):
+    both = Figure(figsize=(9, 4)).subplots(1, 2)
+    for each in both:
+        plot.map(model, places, names=names, exemplars=False, ax=each)
+    first, last = (each.get_legend().get_window_extent() for each in both)
+    assert both[0].get_window_extent().x1 <= first.x0 + 1
+    assert first.x1 <= both[1].get_window_extent().x0
+    assert last.x1 <= both[1].figure.bbox.x1
+
+
 def test_map_by_confidence_by_numbers_and_by_words(model, places, digits, ax):
     plot.map(model, places, color="confidence", exemplars=2, ax=ax)
     dots = ax.collections[0]

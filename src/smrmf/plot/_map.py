@@ -17,6 +17,7 @@ from smrmf.plot._style import (
     color_of,
     drawing,
     halo,
+    make_room,
     marker_of,
     own_axes,
     without_ticks,
@@ -162,6 +163,7 @@ def draw_groups(ax: Axes, places: np.ndarray, groups: np.ndarray, called: list[s
         for handle in legend.legend_handles:
             assert handle is not None
             handle.set(alpha=1, sizes=[30])
+        make_room(ax, legend)
 
 
 def _draw_scale(ax: Axes, places: np.ndarray, values: np.ndarray, name: str) -> None:

@@ -14,6 +14,7 @@ from smrmf._validation import shown
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
 
 # Found by a search for twelve colours that are far apart for every kind of colour vision: 17 or more in
 # CAM02-UCS between any two, with deuteranopia, protanopia and tritanopia, too. Their lightness goes from 31
@@ -26,6 +27,8 @@ MARKERS = ["o", "^", "s", "D", "v", "P", "X", "*"]
 # For values on a scale, and for those of both signs: even in lightness, and safe for all colour vision.
 SCALE, SIGNED_SCALE = "viridis", "RdBu_r"
 GREY = "#8c8c8c"
+# Legends may take so much of their Axes; beside smaller ones they stick out.
+MOST_OF_AXES = 0.6
 
 # Of the name of a cluster on a map.
 NAME_LOOK: dict[str, Any] = {"ha": "center", "va": "center", "weight": "bold", "size": 11, "zorder": 5}
@@ -73,6 +76,16 @@ def own_axes(pyplot: Any, ax: Axes | None) -> Axes:
 def own_figure(pyplot: Any, figure: Figure | None, width: float, height: float) -> Any:
     """Return the figure to draw panels on: the one given, else a new one of pyplot's."""
     return pyplot.figure(figsize=(width, height), layout="constrained") if figure is None else figure
+
+
+def make_room(ax: Axes, legend: Legend) -> None:
+    """Narrow Axes for a legend to their right, as colour bars do; a layout engine does it by itself."""
+    spec = ax.get_subplotspec()
+    if spec is None or ax.figure.get_layout_engine() is not None:
+        return
+    share = legend.get_window_extent().width / ax.get_window_extent().width
+    if share < MOST_OF_AXES:
+        ax.set_subplotspec(spec.subgridspec(1, 2, width_ratios=[1 - share, share], wspace=0)[0])
 
 
 def color_of(cluster: int) -> str:
