@@ -242,6 +242,21 @@ def test_sparse_tables_are_clustered_by_their_words(tmp_path, capsys):
     assert run(["explain", str(tmp_path / "out"), "--row", "1"]) == 0
 
 
+def test_a_table_of_words_alone_is_clustered_and_described(tmp_path, capsys):
+    draws = np.random.default_rng(0)
+    kinds = np.array([["red", "round"], ["blue", "flat"], ["green", "long"]])[draws.integers(3, size=90)]
+    table = tmp_path / "t.csv"
+    pl.DataFrame({"colour": kinds[:, 0], "shape": kinds[:, 1]}).write_csv(table)
+    assert run(["fit", str(table), "-k", "3", "--report", "-o", str(tmp_path / "out")]) == 0
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert re.search("where (colour|shape) is (red|blue|green|round|flat|long) in 100% of the rows", page)
+    clusters = [row["cluster"] for row in read(tmp_path / "out" / "labels.csv")]
+    assert clustering_accuracy(kinds[:, 0], np.array(clusters)) == 1
+    capsys.readouterr()
+    assert run(["explain", str(tmp_path / "out"), "--row", "1"]) == 0
+    assert "colour=" in capsys.readouterr().out
+
+
 # Ask
 
 
@@ -454,7 +469,10 @@ def test_the_demo_draws_its_digits(tmp_path, capsys):
         (["predict", "nowhere", "FEW"], "that smrmf fit wrote"),
         (["select", "BIRDS", "--method", "NMFClustering"], "cannot be asked for a number"),
         (["suggest", "BIRDS", "--from", "9", "--to", "3"], "the other way round"),
-        (["suggest", "BIRDS", "--from", "60"], "too many for 344 rows"),
+        (["suggest", "BIRDS", "--from", "60"], "--from 60 is too many for 344 rows: give at most 43,"),
+        (["suggest", "BIRDS", "--to", "44"], "--to 44 is too many for 344 rows: give at most 43,"),
+        (["suggest", "BIRDS", "--from", "30"], "give --to, too"),
+        (["suggest", "FEW"], "9 rows"),
         (["predict", "BIRDS", "BIRDS"], "cannot be loaded"),
         (["guess"], "No such command 'guess'"),
     ],

@@ -73,6 +73,7 @@ def test_the_penguins_are_read_as_they_are(penguins):
         ("a|b\n1.5|2\n3.5|?\n", ["Columns are separated by '|'."]),
         ("\ufeffa,b\r\n1.5,2\r\n\r\n3.5,nan\r\n\r\n", []),
         (" a , b\n 1.5, 2\n 3.5, NaN \n", []),
+        ('"a\n"|b\n1.5|2\n3.5|NA\n', ["Columns are separated by '|'."]),
     ],
 )
 def test_the_way_of_writing_is_found_out(text, said, file):
@@ -99,6 +100,15 @@ def test_a_first_row_of_numbers_is_no_header(file):
     assert table.n_rows == 2
     assert "The first row has numbers" in table.notes[0]
     assert read_table(file("1990,country\n1,x\n")).names == ["1990", "country"]
+
+
+def test_a_column_without_a_name_gets_one_by_which_it_can_be_asked_for(file):
+    text = '"",mass,\n"5",1.5,x\n"9",2.5,y\n"2",3.5,y\n'
+    table = read_table(file(text), id_column="unnamed_1")
+    assert (table.ids, table.names) == (["5", "9", "2"], ["mass", "unnamed_3"])
+    assert table.notes == ["Columns without a name are called 'unnamed_1' and 'unnamed_3'."]
+    # Most often they number the rows.
+    assert TablePreparation().fit(read_table(file(text))).feature_names_out_ == ["mass"]
 
 
 def test_types_are_right_also_where_the_first_rows_mislead(file):

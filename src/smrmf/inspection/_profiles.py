@@ -147,7 +147,8 @@ def outside_quartiles(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     found = np.zeros((int(labels.max()) + 1, values.shape[1]))
     for cluster, row in enumerate(found):
         mine = labels == cluster
-        if np.count_nonzero(mine) < FEWEST_ROWS:
+        # Of a table of words there is no column to ask for quartiles.
+        if np.count_nonzero(mine) < FEWEST_ROWS or not len(row):
             continue
         rest = values[~mine]
         with np.errstate(invalid="ignore"), warnings.catch_warnings():

@@ -74,7 +74,11 @@ def _clause(cluster: int, profiles: Profiles | None) -> str:
     if profiles.table.is_sparse:
         words = [contrast.feature for contrast in profiles.contrasts(cluster, 3)]
         return f", where {_quoted(words)} are common" if len(words) > 1 else ""
-    contrasts = profiles.contrasts(cluster, 1)
+    contrasts, kinds = profiles.contrasts(cluster, 1), profiles.kinds(cluster)
+    # Both are differences of shares: of pairs of rows, and of rows.
+    if kinds and kinds[0].effect > profiles.strongest(cluster):
+        word = kinds[0]
+        return f", where {word.feature} in {word.here} of the rows, against {word.elsewhere} elsewhere"
     return f", {told(contrasts[0], profiles, cluster)}" if contrasts else ""
 
 

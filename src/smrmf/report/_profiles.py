@@ -95,6 +95,10 @@ class Profiles:
         chosen = [j for j in self.order[cluster][: most or MOST_COLUMNS] if self.says[cluster, j] >= LEAST]
         return [self.contrast(cluster, int(j)) for j in chosen]
 
+    def strongest(self, cluster: int) -> float:
+        """Return how far the column that differs most sets a cluster apart; 0 without columns."""
+        return float(self.says[cluster].max(initial=0.0))
+
     def _word(self, cluster: int, column: int) -> Contrast:
         here, elsewhere = (percent(part[cluster, column]) for part in self.shares)
         effect = float(self.effects[cluster, column])

@@ -34,13 +34,12 @@ def sections(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what stands on the page, and what the panel of an exemplar is made of."""
     images = Images(subject.table, subject.image_shape) if subject.image_shape else None
-    has_columns = len(subject.table.names) > 0
     profiles = None if images is not None else Profiles(subject)
     shown = [_shown(subject, found, number, images) for number, found in enumerate(exemplars)]
     sizes = _sizes(subject)
     context = {
         "n": subject.n_samples,
-        "findings": findings(subject, profiles if has_columns else None, suggestion),
+        "findings": findings(subject, profiles, suggestion),
         "sizes": sizes,
         "size_parts": [part for part in (sizes[:MOST_SIZES], sizes[MOST_SIZES:]) if part],
         "suggestion": _evidence(subject, suggestion),

@@ -16,7 +16,9 @@ LONG_TEXT = 30  # letters on average, from which words that are mostly different
 MOSTLY_NUMBERS = 0.8
 SIGNED_NUMBER = r"^[$€£¥]?\s*[+-]?\d{1,3}([,' ]?\d{3})*([.,]\d+)?\s*[%$€£¥]?$"  # 1,234.50, $5 or 12 %
 FEW_VALUES = 10  # of a column of numbers: years, grades, counts, yes or no
-ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "unnamed: 0", "uuid"}
+ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "uuid"}
+# Without a name in the file, as row numbers often are; libraries, and read_table, call them so.
+NO_NAME = "unnamed"
 
 Role = Literal["numbers", "words", "left out"]
 Reason = Literal["", "constant", "dates", "empty", "half empty", "id", "many words", "mixed", "other", "text"]
@@ -140,7 +142,8 @@ def _counts_up(values: np.ndarray) -> bool:
 
 
 def _is_id(name: str) -> bool:
-    return name.lower() in ID_NAMES or name.lower().endswith("_id")
+    lower = name.lower()
+    return lower in ID_NAMES or lower.endswith("_id") or lower.startswith(NO_NAME)
 
 
 def _too_few(name: str, n_missing: int, n_rows: int) -> Decision | None:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,6 +47,7 @@ class Form(NamedTuple):
     names: list[str]
     has_header: bool
     decimal_comma: bool
+    unnamed: list[str]
 
 
 def read_delimited(
@@ -76,6 +78,10 @@ def _notes(form: Form, separator: str | None) -> list[str]:
         notes.append(
             f"The first row has numbers, so columns have no names and are called {listed(form.names)}."
         )
+    elif form.unnamed:
+        one = len(form.unnamed) == 1
+        what = "The column without a name is" if one else "Columns without a name are"
+        notes.append(f"{what} called {listed(form.unnamed)}.")
     return notes
 
 
@@ -117,18 +123,24 @@ def _form(first: bytes, separator: str | None, name: str) -> Form:
     has_header = not any(DECIMAL.fullmatch(cell) for cell in header) and not all(
         cell.lstrip("+-").isdigit() for cell in header
     )
-    names = header if has_header else [f"column_{place}" for place in range(1, len(header) + 1)]
+    # A column without a name, as row numbers often are, could not be asked for.
+    names = [
+        (cell or f"unnamed_{place}") if has_header else f"column_{place}"
+        for place, cell in enumerate(header, start=1)
+    ]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise TableError(f"{name} has more than one column {twice[0]!r}: rename all but one.")
     cells = {cell for row in rows[1:] for cell in row if DECIMAL.fullmatch(cell)}
     comma = separator != "," and any("," in cell for cell in cells) and not any("." in cell for cell in cells)
-    return Form(separator, names, has_header, comma)
+    unnamed = [name for name, cell in zip(names, header, strict=True) if not cell and has_header]
+    return Form(separator, names, has_header, comma, unnamed)
 
 
 def _n_columns(lines: list[str], separator: str) -> int:
-    """Return how many columns a separator makes of the first two lines; 0 if not the same number of both."""
-    widths = {len(row) for row in csv.reader(lines[:2], delimiter=separator)}
+    """Return how many columns a separator makes of the first two rows; 0 if not the same number of both."""
+    rows = filter(None, csv.reader(lines, delimiter=separator))
+    widths = {len(row) for row in islice(rows, 2)}
     return widths.pop() if len(widths) == 1 else 0
 
 

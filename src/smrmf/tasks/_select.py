@@ -9,7 +9,7 @@ import numpy as np
 
 from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, suggest_n_clusters
-from smrmf.inspection._suggestion import checked_numbers
+from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import find_method, set_known, set_written
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._results import columns_of_frame, rounded, rows_of
@@ -58,12 +58,17 @@ def suggest_number(
     with stages(f"Reading {choice.path}"):
         prepared = prepare_table(choice)
     n_rows = prepared.table.n_rows
+    possible = n_rows // POINTS_PER_CLUSTER
+    for option, number in (("--from", least), ("--to", most or least)):
+        if number > possible >= 2:
+            raise ParameterError(
+                f"{option} {number} is too many for {n_rows} rows: give at most {possible}, so that there "
+                f"are {POINTS_PER_CLUSTER} rows for each cluster."
+            )
     asked = None if most is None else range(least, most + 1)
     numbers = [number for number in checked_numbers(asked, n_rows) if number >= least]
     if not numbers:
-        raise ParameterError(
-            f"--from {least} is too many for {n_rows} rows: give --to, too, or a smaller one."
-        )
+        raise ParameterError(f"--from {least} is more than what is usual: give --to, too.")
     with warnings.catch_warnings(record=True) as said, stages("Looking for the number of clusters"):
         warnings.simplefilter("always")
         suggestion = suggest_n_clusters(prepared.X, numbers, metric=metric, random_state=seed)

@@ -82,7 +82,9 @@ class PreparedTable:
         words = [
             polars.Series(name, self.table.frame[name].cast(polars.String)) for name in preparation.words_
         ]
-        return self.in_units().select(preparation.numbers_).with_columns(words)
+        numbers = self.in_units().select(preparation.numbers_)
+        # Not added to the numbers, of which there may be none: a frame without columns has no rows.
+        return polars.DataFrame([*numbers.get_columns(), *words])
 
 
 @dataclass(frozen=True, eq=False)
