@@ -26,10 +26,11 @@ from smrmf.factorization._start import (
     is_indicator,
     weigh,
 )
+from smrmf.graph.components import Components, components_of
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.labels import indicator, relabel_by_size
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.graph.spectrum import Components, components_of, smoothest
+from smrmf.graph.spectrum import smoothest
 
 
 def spectral(X, c, k=10):

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool
+from smrmf.graph.components import components_of, join_components
 from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
 from smrmf.graph.means import settle_by_means
@@ -30,7 +31,7 @@ from smrmf.graph.partitions import (
     leak,
     shares_between,
 )
-from smrmf.graph.spectrum import components_of, join_components, smoothest
+from smrmf.graph.spectrum import smoothest
 
 # Steps of diffusion on the graph: eigenvectors count by their eigenvalue to this power, so the
 # least smooth ones, which are mostly noise, count least. Between 2 and 10 steps differ little.

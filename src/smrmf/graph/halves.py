@@ -15,13 +15,14 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool
 from smrmf.graph.candidates import Neighbors
+from smrmf.graph.components import join_components
 from smrmf.graph.consensus import DIFFUSION_STEPS, ENTROPY_POWER, LENIENT_POWER, VOTING_POWER, most_telling
 from smrmf.graph.graphs import neighbor_graph, symmetrize
 from smrmf.graph.labels import kmeans_labels
 from smrmf.graph.membership import one_hot
 from smrmf.graph.merging import merge_by_information, merge_tied
 from smrmf.graph.partitions import adjusted_rand, contingency, shares_between
-from smrmf.graph.spectrum import join_components, smoothest
+from smrmf.graph.spectrum import smoothest
 
 # Cells for every cluster, and rounds of k-means that make them: they are merged, and need no last digit.
 CELLS_PER_CLUSTER, CELL_ROUNDS = 2, 10

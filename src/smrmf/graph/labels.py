@@ -13,9 +13,10 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._parallel import WARNING_FILTERS, Pool
+from smrmf.graph.components import join_components
 from smrmf.graph.duplicates import agreeing_labels
 from smrmf.graph.groups import sums_of_groups
-from smrmf.graph.spectrum import join_components, smoothest
+from smrmf.graph.spectrum import smoothest
 
 KMEANS_STARTS = 10
 

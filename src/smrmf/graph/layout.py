@@ -17,11 +17,12 @@ from sklearn.utils import check_random_state
 
 from smrmf._numba import kernel
 from smrmf._parallel import thread_pool
+from smrmf.graph.components import Components, components_of
 from smrmf.graph.grains import graph_of_grains
 from smrmf.graph.graphs import divide_rows, without_diagonal
 from smrmf.graph.groups import membership
 from smrmf.graph.packing import PLACED, pack_discs
-from smrmf.graph.spectrum import Components, components_of, smoothest
+from smrmf.graph.spectrum import smoothest
 from smrmf.kernels.distances import squared_distances, squared_norms
 
 # Up to so many points a start is spectral, above it comes from cells of so many points each.

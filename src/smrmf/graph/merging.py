@@ -11,14 +11,18 @@ import numpy as np
 from smrmf._numba import kernel
 
 
-def merge_tied(J: np.ndarray, n_clusters: int, size_power: float) -> np.ndarray:
+def merge_tied(
+    J: np.ndarray, n_clusters: int, size_power: float, shares: np.ndarray | None = None
+) -> np.ndarray:
     """Merge cells until ``n_clusters`` are left, and return the cluster of every cell.
 
     Next are always the two with the most weight between them, over the product of their shares to a power: 1
-    compares with what chance would put there, and a smaller power lets large clusters grow.
+    compares with what chance would put there, and a smaller power lets large clusters grow. The ``shares``
+    of the cells are those of the weight, unless they are given.
     """
     owner = np.arange(len(J))
-    _merge_pairs(J.copy(), J.sum(axis=1), n_clusters, size_power, owner)
+    shares = J.sum(axis=1) if shares is None else shares.copy()
+    _merge_pairs(J.copy(), shares, n_clusters, size_power, owner)
     return np.unique(owner, return_inverse=True)[1]
 
 

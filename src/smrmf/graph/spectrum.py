@@ -6,28 +6,19 @@ which share the eigenvalue one, so each is solved by itself.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import eigsh
 
-from smrmf._parallel import Pool
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.components import Components
 
 # Relative error of an eigenvalue: clusters do not depend on more digits, which take a third of the time.
 TOLERANCE = 1e-6
 # Up to so many points a dense solver is as fast as any.
 FEW_POINTS = 256
-
-
-class Components(NamedTuple):
-    """How many components a graph has, and the one of every point."""
-
-    number: int
-    of_point: np.ndarray
 
 
 class Spectrum(NamedTuple):
@@ -47,27 +38,6 @@ class Spectrum(NamedTuple):
         # Rows of unit length, as in Ng, Jordan and Weiss 2002: k-means then compares directions.
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(norms > 0, norms, 1)
-
-
-def components_of(W: sp.csr_array) -> Components:
-    """Find the components of a symmetric graph."""
-    return Components(*connected_components(W, directed=False))
-
-
-def join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[sp.csr_array, Components]:
-    """Tie every point of the surplus small components to its nearest point in the ``limit`` largest."""
-    components = components_of(W)
-    if components.number <= limit:
-        return W, components
-    sizes = np.bincount(components.of_point)
-    kept = np.isin(components.of_point, np.argsort(-sizes, kind="stable")[:limit])
-    inside, outside = np.flatnonzero(~kept), np.flatnonzero(kept)
-    nearest = find_neighbors(X[outside], 1, X[inside], pool=pool).indices[:, 0]
-    # Ties as heavy as an average edge, whatever the unit of the weights.
-    ties = np.full(len(inside), W.data.mean(), W.dtype)
-    bridge = sp.csr_array((ties, (inside, outside[nearest])), shape=W.shape)
-    joined = (W + bridge + bridge.T).tocsr()
-    return joined, components_of(joined)
 
 
 def smoothest(
