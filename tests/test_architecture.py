@@ -44,7 +44,8 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
     },
     "graph": {
-        *("candidates", "columns", "consensus", "dense_points", "directions", "duplicates", "exemplars"),
+        *("candidates", "columns", "components", "consensus", "copies", "dense_points", "directions"),
+        *("duplicates", "exemplars"),
         *("grains", "graphs", "groups", "halves", "labels", "layout", "means", "membership", "merging"),
         *("neighbors", "packing", "partitions", "sparse_points", "spectrum"),
     },

@@ -66,7 +66,8 @@ class ManifoldFactorization(Factorization):
     reported as exemplars. It takes these parameters as they are, or writes an ``__init__`` of its own.
     ``_reduction`` is how its points lose coordinates, ``_first_points`` where the loop begins with them;
     ``_checks`` are refusals of its own, called with the estimator, the sizes and the precision before
-    anything is allocated, and ``_for_more_edges`` says what to do where the graph comes out empty.
+    anything is allocated, and ``_for_more_edges`` says what to do where the graph comes out empty. Whether
+    rows that are there many times are learned from once, ``_copies_as_one`` says.
     """
 
     _constraints: ClassVar[Constraints] = {"exemplars": (COUNT, SHARE, AUTO)}
@@ -78,6 +79,7 @@ class ManifoldFactorization(Factorization):
     )
     _checks: ClassVar[tuple[Callable[[Any, Sizes, np.dtype], None], ...]] = ()
     _for_more_edges: ClassVar[str] = "raise n_neighbors"
+    _copies_as_one: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -128,7 +130,10 @@ class ManifoldFactorization(Factorization):
         return ManifoldInput(data, magnitude, sizes, metric, X.shape[1]), self.max_iter
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
-        problem = prepare(given, type(self)._reduction, check_random_state(self.random_state), pool)
+        # A start that is given, or that looks at no neighbours, has all rows.
+        as_one = type(self)._copies_as_one and isinstance(self.init, str) and self.init == "spectral"
+        draws = check_random_state(self.random_state)
+        problem = prepare(given, type(self)._reduction, draws, pool, leave_copies_out=as_one)
         # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
         found = first_indicator(self.init, self.penalty, problem)
@@ -161,16 +166,20 @@ class ManifoldFactorization(Factorization):
         """Name the results of a finished loop, and list what the user must know of them."""
         state, status = solution.state, solution.status
         found, moved = factors(problem, start, slots, state)
-        warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters, problem.groups())
+        copies = problem.copies
+        warnings = empty_cluster_warnings(
+            found["labels_"], moved, self.n_clusters, copies.rows(problem.groups())
+        )
         Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
         if Zt.shape != W.shape:
             owner = type(slots.affinity).__name__
             raise ValueError(f"{owner}.representation has the shape {Zt.shape}, but the graph has {W.shape}.")
+        Zt, W = copies.represented(Zt), copies.graph(W)
         history = np.asarray(state.history) * start.unit
         kept = state.graph.kept
         attributes = found | {
             "affinity_": W,
-            "kept_indices_": np.arange(len(found["labels_"])) if kept is None else kept,
+            "kept_indices_": np.arange(len(found["labels_"])) if kept is None else copies.places(kept),
             # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),
@@ -184,7 +193,7 @@ class ManifoldFactorization(Factorization):
             message = f"The graph is empty, so the manifold term has no effect: {self._for_more_edges}."
             warnings += [(message, UserWarning)]
         if problem.reduction.n_features not in (None, problem.data.shape[1]):
-            warnings += [(rows_without_direction(problem.data), UserWarning)]
+            warnings += [(rows_without_direction(found["_fit_data"]), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 

@@ -10,7 +10,7 @@ loop (:mod:`smrmf.factorization._start`) are those in the unit that the start ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -21,6 +21,7 @@ import scipy.sparse as sp
 from smrmf._parallel import Pool
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
+from smrmf.graph.copies import Copies
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.neighbors import MeasuredPoints, search
@@ -189,7 +190,8 @@ class Problem:
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
     ``wide_graph()`` is the same of twice as many neighbours, as far as there are points.
-    ``groups()`` tells which points are identical. All are made on first use, and once.
+    ``groups()`` tells which points are identical. All are made on first use, and once. Where ``copies``
+    leaves some out, everything here is of the distinct points.
     """
 
     data: np.ndarray | sp.csr_array
@@ -203,6 +205,7 @@ class Problem:
     representation: Callable[[], sp.csr_array]
     graph: Callable[[], sp.csr_array]
     groups: Callable[[], np.ndarray]
+    copies: Copies
     random_state: np.random.RandomState
     pool: Pool
 
@@ -212,14 +215,29 @@ class Problem:
         return symmetrize(simplex_graph(self.neighbors, max(k, min(2 * k, known))))
 
 
+def of_fewer_points(sizes: Sizes, n_samples: int) -> Sizes:
+    """Return the sizes of the same problem with fewer points; the same share of them are exemplars."""
+    share = round(sizes.n_exemplars * n_samples / sizes.n_samples)
+    least = min(sizes.n_exemplars, sizes.n_clusters)
+    return replace(sizes, n_samples=n_samples, n_exemplars=max(share, least))
+
+
 def prepare(
     given: ManifoldInput,
     reduce: Callable[[np.ndarray], tuple[np.ndarray, Reduction]],
     random_state: np.random.RandomState,
     pool: Pool,
+    leave_copies_out: bool = False,
 ) -> Problem:
     """Reduce the points and find their neighbours."""
-    sizes = given.sizes
+    groups, copies, sizes = cache(partial(distinct_rows, given.data)), Copies(), given.sizes
+    if leave_copies_out:
+        needed = max(sizes.n_clusters, sizes.n_reported or 0)
+        copies = Copies.to_leave_out(groups(), sizes.n_neighbors, needed)
+    if copies.first is not None:
+        sizes = of_fewer_points(sizes, len(copies.first))
+        given = given._replace(data=copies.distinct(given.data))
+        groups = cache(partial(np.arange, len(copies.first)))
     coordinates, first = dense_coordinates(given.data, sizes.n_clusters)
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
@@ -240,7 +258,8 @@ def prepare(
         neighbors=neighbors,
         representation=representation,
         graph=cache(lambda: symmetrize(representation())),
-        groups=cache(partial(distinct_rows, given.data)),
+        groups=groups,
+        copies=copies,
         random_state=random_state,
         pool=pool,
     )

@@ -22,7 +22,8 @@ def factors(
 ) -> tuple[dict[str, Any], list[int]]:
     """Name what an iteration has found, labels, factors, and what new points need.
 
-    The second result lists the points that were moved into empty clusters.
+    The second result lists the points that were moved into empty clusters. Rows that were left out as copies
+    have what was found for the first of them.
     """
     # Outermost last: the projection of APMF is undone first, then the reduction of the features.
     restored = slots.points.restore(state.points_state, state.F)
@@ -39,18 +40,19 @@ def factors(
     # nearly that of an indicator, and the components are typical points of the clusters.
     sizes = np.sqrt(np.maximum(np.bincount(labels, minlength=len(order)), 1)).astype(F.dtype)
     votes = None if start.votes is None else start.votes[:, order]
-    k = problem.sizes.n_neighbors
-    return own | certainty(labels, problem.graph(), problem.neighbors, k, votes) | {
-        "labels_": labels,
-        "embedding_": state.G[:, order] * sizes,
+    k, copies = problem.sizes.n_neighbors, problem.copies
+    certain = certainty(labels, problem.graph(), problem.neighbors, k, votes)
+    return own | {name: copies.rows(found) for name, found in certain.items()} | {
+        "labels_": copies.rows(labels),
+        "embedding_": copies.rows(state.G[:, order] * sizes),
         # G is orthonormal in any unit, so F alone carries the unit of the data.
         "components_": start.unit * F[order] / sizes[:, None],
         "neglected_share_": float(problem.reduction.neglected),
-        "_fit_data": problem.data,
+        "_fit_data": copies.rows(problem.data),
         "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": k,
-    }, moved
+    }, copies.places(np.array(moved, dtype=int)).tolist()
 
 
 def rows_without_direction(data: np.ndarray | sp.csr_array) -> str:

@@ -143,6 +143,8 @@ class SelectiveRMNMF(ManifoldFactorization):
 
     # The square of a tiny distance is so narrow a kernel that all weights vanish.
     _for_more_edges = "use bandwidth='distance'"
+    # The selector of a user chooses among all rows, and is told nothing of copies.
+    _copies_as_one = False
 
     def __init__(
         self,

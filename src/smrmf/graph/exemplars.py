@@ -142,7 +142,9 @@ def rank_exemplars(
     if rule == "norm" and count is not None:
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
-    quotas = readable_quotas(sizes) if count is None else cluster_quotas(sizes, count)
+    # Of those that one looks at each stands for others, unless none does.
+    telling = np.maximum(np.bincount(labels, scores > 0), 1).astype(int)
+    quotas = np.minimum(readable_quotas(sizes), telling) if count is None else cluster_quotas(sizes, count)
     members = (np.flatnonzero(labels == label) for label in range(len(quotas)))
     chosen = np.concatenate([m[best_first(scores[m], q)] for m, q in zip(members, quotas, strict=True)])
     # In the order of the points, so that ties go to the lower index across clusters too.

@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from smrmf._parallel import thread_pool
 from smrmf._validation import ParameterError, shown
+from smrmf.graph.copies import Copies
+from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.exemplars import keep_largest, tie_resolution
 from smrmf.graph.graphs import heat_representation, keep_entries, symmetrize, without_diagonal
 from smrmf.graph.layout import layout_graph
@@ -18,6 +20,8 @@ from smrmf.plot._model import check_model
 N_NEIGHBORS = 10
 # Of a dense Z so many representatives of each point count: more would take long and show no more.
 N_REPRESENTATIVES = 15
+# Copies lie around their point, as far away as this share of the usual distance of neighbours on the map.
+COPIES_REACH = 0.6
 
 
 def layout(model: Any, random_state: int = 0, *, graph: str = "data") -> np.ndarray:
@@ -60,8 +64,25 @@ def layout(model: Any, random_state: int = 0, *, graph: str = "data") -> np.ndar
             "or give coordinates of your own."
         )
     Z = getattr(model, "representation_", None) if graph == "model" else None
-    W = _neighbors(model) if Z is None else _representatives(Z)
-    return layout_graph(symmetrize(W), model._fit_data, random_state)
+    if Z is not None:
+        return layout_graph(symmetrize(_representatives(Z)), model._fit_data, random_state)
+    copies = Copies.to_leave_out(groups := distinct_rows(model._fit_data), N_NEIGHBORS)
+    X = copies.distinct(model._fit_data)
+    places = layout_graph(symmetrize(_neighbors(X, model.n_jobs)), X, random_state)
+    return copies.rows(places) if copies.groups is None else copies.rows(places) + around(groups, places)
+
+
+def around(groups: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return how far every copy lies from the place of its point: all of them fill a small disc."""
+    counts = np.bincount(groups)
+    by_group = np.argsort(groups, kind="stable")
+    turn = np.empty(len(groups))
+    turn[by_group] = np.arange(len(groups)) - np.repeat(np.cumsum(counts) - counts, counts)
+    # Seeds of a sunflower: so many on equal areas, the first in the middle.
+    gap = float(np.median(find_neighbors(places, 1).squared)) ** 0.5
+    radius = COPIES_REACH * gap * np.sqrt(turn / counts.max())
+    angle = turn * np.pi * (3 - 5**0.5)
+    return np.column_stack([radius * np.cos(angle), radius * np.sin(angle)])
 
 
 def _representatives(Z: Any) -> sp.csr_array:
@@ -73,9 +94,8 @@ def _representatives(Z: Any) -> sp.csr_array:
     return keep_entries(Zt, keep)
 
 
-def _neighbors(model: Any) -> sp.csr_array:
+def _neighbors(X: Any, n_jobs: int | None) -> sp.csr_array:
     """Return the nearest neighbours of every point by their weights."""
-    X = model._fit_data
     count = min(N_NEIGHBORS, X.shape[0] - 1)
-    with thread_pool(model.n_jobs) as pool:
+    with thread_pool(n_jobs) as pool:
         return heat_representation(find_neighbors(X, count, pool=pool), count, "distance")

@@ -1,0 +1,68 @@
+"""Rows that are there many times, taken as one: a list of neighbours that are copies tells nothing.
+
+A graph of such lists falls apart into groups of copies, and which of these belong together it does not know.
+So every distinct row is learned from once, and what is found of it holds for its copies: they have its label,
+and are represented by the same rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True)
+class Copies:
+    """Which rows are copies of which: the distinct one of every row, and the first row of every distinct one.
+
+    None where no row is left out: then everything stays as it is.
+    """
+
+    groups: np.ndarray | None = None
+    first: np.ndarray | None = None
+
+    @classmethod
+    def to_leave_out(cls, groups: np.ndarray, n_neighbors: int, n_needed: int = 0) -> Copies:
+        """Return the copies to leave out: all, if some would fill lists and enough distinct rows remain."""
+        counts = np.bincount(groups)
+        # Copies outweigh all others already where they fill half of a list: they are at no distance.
+        if counts.max() <= n_neighbors // 2 or len(counts) <= max(2 * n_neighbors + 1, n_needed):
+            return cls()
+        return cls(groups, np.unique(groups, return_index=True)[1])
+
+    def distinct(self, data: Any) -> Any:
+        """Return the distinct rows of a table that has all."""
+        return data if self.first is None else data[self.first]
+
+    def rows(self, found: Any) -> Any:
+        """Return for all rows what was found for the distinct ones."""
+        return found if self.groups is None else found[self.groups]
+
+    def places(self, indices: np.ndarray) -> np.ndarray:
+        """Return the first rows of distinct ones."""
+        return indices if self.first is None else self.first[indices]
+
+    def represented(self, Zt: Any) -> Any:
+        """Return Zt of all rows: each is represented as its distinct one is, by first rows."""
+        return Zt if self.groups is None else self._columns(Zt[self.groups])
+
+    def graph(self, W: Any) -> Any:
+        """Return the graph of all rows: each is tied to the first rows of those that its distinct one has."""
+        if self.groups is None:
+            return W
+        tied = self._columns(W[self.groups])
+        return sp.csr_array((tied + tied.T) / 2) if sp.issparse(tied) else (tied + tied.T) / 2
+
+    def _columns(self, found: Any) -> Any:
+        """Return columns of distinct rows at the places of their first rows, all others empty."""
+        assert self.first is not None
+        n = found.shape[0]
+        if sp.issparse(found):
+            found = sp.csr_array(found)
+            return sp.csr_array((found.data, self.first[found.indices], found.indptr), shape=(n, n))
+        wide = np.zeros((n, n), found.dtype)
+        wide[:, self.first] = found
+        return wide
