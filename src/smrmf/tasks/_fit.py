@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sklearn.pipeline import Pipeline
 
 from smrmf._validation import ParameterError
-from smrmf.inspection import Suggestion, suggest_n_clusters
+from smrmf.inspection import Suggestion, cluster_profiles, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER
 from smrmf.tasks._methods import chooses, find_method, set_known, set_written
+from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._scores import compare
 from smrmf.tasks._tables import PreparedTable, TableChoice, prepare_table
 from smrmf.tasks._wording import for_a_terminal
+
+MOST_PROFILED = 20  # features of every cluster that are described
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,16 @@ class FittedTable:
     def model(self) -> Any:
         """Return the model at the end of the pipeline."""
         return self.pipeline[-1]
+
+    @cached_property
+    def profiles(self) -> dict[str, Any]:
+        """Return the features of every cluster, those that set it apart most first, as columns."""
+        prepared = self.prepared
+        return columns_of_frame(
+            cluster_profiles(
+                self.model, prepared.units, n_features=MOST_PROFILED, feature_names=prepared.feature_names
+            )
+        )
 
 
 def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:

@@ -40,6 +40,13 @@ def as_records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
+def columns_of_frame(frame: Any) -> dict[str, Any]:
+    """Return the columns of a table of results, whichever library it is of."""
+    if isinstance(frame, Mapping):
+        return dict(frame)
+    return {name: frame[name].to_numpy() for name in frame.columns}
+
+
 def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
     """Write a table to a stream."""
     writer = csv.writer(file, lineterminator="\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 import smrmf
 from smrmf._validation import ParameterError
-from smrmf.inspection import cluster_profiles
 from smrmf.tables._results import MODEL, REPORT, SUMMARY, check_folder, write_results
 from smrmf.tasks._fit import FitRequest, FittedTable
 from smrmf.tasks._methods import find_method
@@ -20,7 +18,6 @@ from smrmf.tasks._tables import PreparedTable, beside
 
 # Digits of the numbers in tables of results: more would be rounding.
 DIGITS = 6
-MOST_PROFILED = 20  # features of every cluster in the table of profiles
 
 
 def result_tables(fitted: FittedTable) -> dict[str, dict[str, Any]]:
@@ -33,11 +30,7 @@ def result_tables(fitted: FittedTable) -> dict[str, dict[str, Any]]:
             labels[name] = getattr(model, attribute)
     if fitted.prepared.table.labels is not None:
         labels["class"] = fitted.prepared.table.labels
-    units = fitted.prepared.in_units()
-    profiles = cluster_profiles(
-        model, units, n_features=MOST_PROFILED, feature_names=fitted.prepared.feature_names
-    )
-    tables = {"labels": labels, "profiles": columns_of_frame(profiles)}
+    tables = {"labels": labels, "profiles": fitted.profiles}
     if hasattr(model, "exemplar_indices_"):
         tables["exemplars"] = exemplar_table(fitted)
     return {name: {title: rounded(column) for title, column in t.items()} for name, t in tables.items()}
@@ -77,13 +70,6 @@ def rounded(column: Any) -> Any:
     if values.dtype.kind != "f":
         return values.tolist()
     return [None if np.isnan(value) else float(f"{value:.{DIGITS}g}") for value in values]
-
-
-def columns_of_frame(frame: Any) -> dict[str, Any]:
-    """Return the columns of a table of results, whichever library it is of."""
-    if isinstance(frame, Mapping):
-        return dict(frame)
-    return {name: frame[name].to_numpy() for name in frame.columns}
 
 
 def summary(fitted: FittedTable, request: FitRequest) -> dict[str, Any]:
@@ -159,14 +145,14 @@ def write_page(fitted: FittedTable, request: FitRequest, path: Path, command: st
     """Write the page about a fit."""
     from smrmf.report import write_report
 
-    prepared = fitted.prepared
+    prepared, table = fitted.prepared, fitted.prepared.to_read()
     return write_report(
         fitted.pipeline,
         path,
-        prepared.to_read(),
+        table,
         title=Path(request.choice.path).name,
         ids=[str(name) for name in prepared.rows.names],
-        feature_names=prepared.feature_names if prepared.preparation.is_sparse_ else None,
+        feature_names=None if hasattr(table, "columns") else prepared.feature_names,
         notes=fitted.notes,
         command=command,
         suggestion=fitted.suggestion,

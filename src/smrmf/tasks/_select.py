@@ -11,8 +11,9 @@ from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import find_method, set_known, set_written
+from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
-from smrmf.tasks._results import columns_of_frame, rounded, rows_of
+from smrmf.tasks._results import rounded, rows_of
 from smrmf.tasks._tables import TableChoice, prepare_table
 from smrmf.tasks._wording import for_a_terminal
 

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from smrmf.inspection import cluster_profiles
-from smrmf.report._words import score
+from smrmf.report._profiles import LEAST
+from smrmf.report._table import MISSING, ReadableTable, number
+from smrmf.report._words import percent, score
 from smrmf.tasks._fit import FittedTable
-from smrmf.tasks._results import columns_of_frame, exemplar_names
+from smrmf.tasks._results import exemplar_names
 
 # Of a cluster between others medians may be the same: then where half of it is says more.
 BETWEEN = 0.5
@@ -17,7 +21,7 @@ BETWEEN = 0.5
 
 def cluster_sentences(fitted: FittedTable, n_exemplars: int, n_features: int) -> Iterator[list[str]]:
     """Yield for every cluster what to say of it: its size, what sets it apart, and its exemplars."""
-    model, apart = fitted.model, contrasts(fitted, n_features)
+    model = fitted.model
     for cluster, exemplars in enumerate(exemplar_names(fitted)):
         mine = model.labels_ == cluster
         size = int(mine.sum())
@@ -25,35 +29,52 @@ def cluster_sentences(fitted: FittedTable, n_exemplars: int, n_features: int) ->
         if hasattr(model, "confidence_") and size < len(mine):
             lines[0] += f", confidence {score(model.confidence_[mine].mean())}"
         if size < len(mine):
-            lines.append(f"apart by {', '.join(apart[cluster])}")
+            apart = ", ".join(islice(contrasts(fitted, cluster), n_features))
+            lines.append(f"apart by {apart}" if apart else "no column alone sets it apart")
         if exemplars:
             called = ", ".join(map(str, exemplars[:n_exemplars]))
             lines.append(f"exemplars: {fitted.prepared.rows.title} {called}")
         yield lines
 
 
-def contrasts(fitted: FittedTable, n_features: int) -> list[list[str]]:
-    """Return for every cluster the features that set it apart, with what is typical here and elsewhere."""
-    model, units, names = fitted.model, fitted.prepared.in_units(), fitted.prepared.feature_names
-    profiles = columns_of_frame(cluster_profiles(model, units, n_features=n_features, feature_names=names))
-    words = set(names[len(fitted.prepared.preparation.numbers_) :])
-    said: list[list[str]] = [[] for _ in range(int(model.labels_.max()) + 1)]
-    for place, (cluster, feature) in enumerate(zip(profiles["cluster"], profiles["feature"], strict=True)):
+def contrasts(fitted: FittedTable, cluster: int) -> Iterator[str]:
+    """Yield the features that set a cluster apart, with what is typical here and elsewhere.
+
+    Those of which both read the same say nothing to a reader, and are left out.
+    """
+    prepared, profiles, mine = fitted.prepared, fitted.profiles, fitted.model.labels_ == cluster
+    words = set(prepared.feature_names[len(prepared.preparation.numbers_) :])
+    for place in np.flatnonzero(profiles["cluster"] == cluster):
         one = {name: column[place] for name, column in profiles.items()}
-        if feature in words:  # 1 where a row has the word: what is typical says less than how many have it
-            mine, has = model.labels_ == cluster, units[feature].to_numpy()
-            here, there = (f"{has[rows].mean():.0%}" if rows.any() else "-" for rows in (mine, ~mine))
-            said[cluster].append(f"{feature} {here} (elsewhere {there})")
-        elif abs(one["effect"]) < BETWEEN and one.get("apart", 0) > BETWEEN:
-            said[cluster].append(f"{feature} {short(one['low'])} to {short(one['high'])} (elsewhere seldom)")
+        if max(abs(one["effect"]), one.get("apart", 0)) < LEAST:
+            continue
+        column = _column(prepared, one["feature"])
+        # 1 where a row has the word: what is typical says less than how many have it. So it is of texts.
+        if one["feature"] in words or prepared.preparation.is_sparse_:
+            here, there = (percent((column[rows] != 0).mean()) for rows in (mine, ~mine))
         else:
-            said[cluster].append(f"{feature} {short(one['typical'])} (elsewhere {short(one['elsewhere'])})")
-    return said
+            here, there = typical(one, column, mine)
+        if here != there:
+            yield f"{one['feature']} {here} (elsewhere {there})"
 
 
-def short(value: float) -> str:
-    """Return a number with three digits, as people write it: 5500 rather than 5.5e+03."""
-    if not np.isfinite(value):
-        return "-"
-    usual = value == 0 or 1e-4 <= abs(value) < 1e9
-    return np.format_float_positional(value, 3, fractional=False, trim="-") if usual else f"{value:.2e}"
+def typical(one: dict[str, Any], column: np.ndarray, mine: np.ndarray) -> tuple[str, str]:
+    """Return what a column of numbers is in a cluster and elsewhere, as people read it."""
+    table = ReadableTable(column[:, None], np.array([one["feature"]]), {})
+    here, there, low, high = (table.written(one[part], 0) for part in ("typical", "elsewhere", "low", "high"))
+    if abs(one["effect"]) < BETWEEN and one["apart"] > BETWEEN:
+        return (low if low == high else f"{low} to {high}"), "seldom"
+    if here == there != MISSING:  # of a column of few values, where medians say nothing
+        decimals = max(int(table.decimals[0]), 0) + 1
+        here, there = (number(float(np.nanmean(column[rows])), decimals) for rows in (mine, ~mine))
+        return f"{here} on average", there
+    return here, there
+
+
+def _column(prepared: Any, feature: str) -> np.ndarray:
+    """Return the values of a feature as they stand in the table, gaps as NaN."""
+    units = prepared.units
+    if hasattr(units, "columns"):
+        return np.asarray(units[feature].to_numpy(), dtype=float)
+    column = units[:, [prepared.feature_names.index(feature)]]
+    return np.asarray(column.toarray() if sp.issparse(column) else column, dtype=float).ravel()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import scipy.sparse as sp
@@ -69,22 +70,40 @@ class PreparedTable:
         """Return the names of the features of X."""
         return self.preparation.feature_names_out_
 
-    def in_units(self) -> Any:
-        """Return X in the units of the table, as a frame; of a sparse table the array."""
-        return named(self.preparation.inverse_transform(self.X), self.feature_names)
+    @cached_property
+    def units(self) -> Any:
+        """Return the features as they stand in the table, gaps as NaN: a frame, or of an array the array.
+
+        Not what the preparation gives back: that has medians in the gaps, which nobody has measured.
+        """
+        frame, names = self.table.frame, self.preparation.numbers_
+        if not hasattr(frame, "columns"):
+            places = {name: place for place, name in enumerate(self.table.names)}
+            return frame if names == self.table.names else frame[:, [places[name] for name in names]]
+        words = [
+            (frame[name].cast(import_polars().String) == word).fill_null(False)
+            for name, known in self.preparation.words_.items()
+            for word in known
+        ]
+        columns = [*self._numbers().get_columns(), *words]
+        return import_polars().DataFrame(
+            [column.rename(name) for name, column in zip(self.feature_names, columns, strict=True)]
+        )
 
     def to_read(self) -> Any:
-        """Return the columns that are used as people read them: numbers in their units, words as words."""
-        preparation = self.preparation
-        if not preparation.words_:
-            return self.in_units()
+        """Return the columns that are used as people read them: values of the table, words as words."""
+        if not hasattr(self.table.frame, "columns"):
+            return self.units
         polars = import_polars()
-        words = [
-            polars.Series(name, self.table.frame[name].cast(polars.String)) for name in preparation.words_
-        ]
-        numbers = self.in_units().select(preparation.numbers_)
+        words = self.table.frame.select(polars.col(list(self.preparation.words_)).cast(polars.String))
         # Not added to the numbers, of which there may be none: a frame without columns has no rows.
-        return polars.DataFrame([*numbers.get_columns(), *words])
+        return polars.DataFrame([*self._numbers().get_columns(), *words.get_columns()])
+
+    def _numbers(self) -> Any:
+        """Return the columns of numbers of a frame as floating-point numbers."""
+        polars = import_polars()
+        numbers = self.table.frame.select(self.preparation.numbers_)
+        return numbers.cast({~polars.selectors.float(): polars.Float64})
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,8 +141,3 @@ def prepare_table(choice: TableChoice) -> PreparedTable:
         preparation.set_output(transform="polars")
     X = preparation.fit_transform(table)
     return PreparedTable(table, preparation, X, RowNames.of(table, choice.id_column))
-
-
-def named(X: Any, names: list[str]) -> Any:
-    """Return an array as a frame; a sparse one as it is."""
-    return X if sp.issparse(X) else import_polars().DataFrame(X, schema=names, orient="row")
