@@ -194,8 +194,29 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_else(tmp_path, monkey
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_others_may_read_a_saved_file(tmp_path):
-    assert smrmf.save(fitted(), tmp_path / "m").stat().st_mode & 0o777 == 0o644
+@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600), (0o002, 0o664)])
+def test_who_may_read_a_saved_file_is_for_the_umask_to_say(mask, mode, tmp_path):
+    before = os.umask(mask)
+    try:
+        assert smrmf.save(fitted(), tmp_path / "m").stat().st_mode & 0o777 == mode
+    finally:
+        os.umask(before)
+
+
+def test_pipes_are_never_replaced_and_links_stay(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink(tmp_path / "pipe", tmp_path / "to pipe")
+    for name in ("pipe", "to pipe"):
+        with pytest.raises(FileExistsError, match="is no usual file, but a device or a pipe: give the name"):
+            smrmf.save(fitted(), tmp_path / name, overwrite=True)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "model").write_text("old")
+    os.symlink(tmp_path / "folder" / "model", tmp_path / "link")
+    smrmf.load(smrmf.save(fitted(), tmp_path / "link", overwrite=True))
+    assert (tmp_path / "link").is_symlink()
+    smrmf.load(tmp_path / "folder" / "model")
+    assert (tmp_path / "pipe").is_fifo()
+    assert {path.name for path in tmp_path.rglob("*")} == {"pipe", "to pipe", "folder", "model", "link"}
 
 
 def test_what_cannot_be_saved_is_refused(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
@@ -11,9 +11,12 @@ def check_place(path: Path, overwrite: bool) -> None:
     """Refuse a file that is there already, unless it may be replaced, and a folder that is not there."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder: give the name of a file in it.")
+    if path.exists() and not path.is_file():
+        raise FileExistsError(f"{path} is no usual file, but a device or a pipe: give the name of a file.")
     if path.exists() and not overwrite:
         raise FileExistsError(f"{path} exists already: give another name, or overwrite=True to replace it.")
-    check_parent(path)
+    # Of a link the file behind it is replaced, and the link stays.
+    check_parent(path.resolve())
 
 
 def check_parent(path: Path) -> None:
@@ -26,17 +29,18 @@ def check_parent(path: Path) -> None:
 
 def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
     """Write a file in one step: whatever happens on the way, there is the old one, or none."""
+    place = path.resolve()
     # In the same folder, because a rename is atomic within one file system only.
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        # Not by tempfile, which makes files for their owner alone: who may read it is for the umask to say.
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             # Without it a power cut after the rename may leave the new name with no content behind it.
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp makes files for their owner alone
         check_place(path, overwrite)  # another process may have been faster
-        os.replace(temporary, path)
+        os.replace(temporary, place)
     except BaseException:  # also for Ctrl-C
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
