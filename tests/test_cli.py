@@ -341,6 +341,34 @@ def test_predictions_go_to_a_file_or_a_script(birds, found, tmp_path, capsys):
     assert [row["row"] for row in json.loads(capsys.readouterr().out)] == [1, 2, 3]
 
 
+def test_a_file_gets_a_table_whatever_is_said_of_colors(birds, found):
+    command = [*COMMAND, "predict", str(found), str(birds)]
+    done = run_command(command, env=os.environ | {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"})
+    assert done.stdout.startswith("row,cluster,confidence,outlier_score\n1,")
+    assert len(done.stdout.splitlines()) == 345
+
+
+def test_no_name_or_cell_steers_the_terminal(terminal, tmp_path):
+    draws, evil = np.random.default_rng(0), "\x1b]0;own\x07\x9b31m\u202e"
+    table = tmp_path / "t.csv"
+    columns = {
+        f"a:x:b{evil}": draws.normal(size=40),
+        "c": draws.normal(size=40),
+        f"one{evil}": [f"o{evil}"] * 40,
+    }
+    pl.DataFrame({"name": [f"{k}{evil}" for k in range(40)]} | columns).write_csv(table)
+    out = str(tmp_path / "out")
+    for words in (
+        ["fit", str(table), "-k", "2", "--id", "name", "-o", out],
+        ["explain", out, "--id", f"3{evil}"],
+        ["select", str(table), "-n", "3", "--id", "name"],
+        ["fit", f"a:x:b{evil}.csv"],
+    ):
+        text = terminal(words, 400)[1]
+        assert "a:x:b\N{REPLACEMENT CHARACTER}" in text  # and no emoji
+        assert not [part for part in ("\x1b]", "\x07", "\x9b", "\u202e") if part in text]
+
+
 def test_gaps_and_strange_words_of_new_rows_are_said(birds, found, tmp_path, capsys):
     new = (
         pl.read_csv(birds, null_values="NA")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from smrmf.cli._shared import console, refuse, say
+from smrmf.cli._shared import console, harmless, refuse, say
 
 MOST_ROWS = 40  # of a table on a terminal
 
@@ -25,12 +25,17 @@ def show_table(columns: Mapping[str, Sequence[Any]], whole: str | None = None) -
     table = Table(box=box.SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
     for name, column in columns.items():
         is_number = all(isinstance(value, int | float | None) for value in column)
-        table.add_column(Text(name), justify="right" if is_number else "left", overflow="fold")
+        table.add_column(Text(in_a_cell(name)), justify="right" if is_number else "left", overflow="fold")
     for row in shown:
-        table.add_row(*(Text(written(value)) for value in row))
+        table.add_row(*(Text(in_a_cell(written(value))) for value in row))
     console().print(table)
     if len(shown) < len(rows):
         say(f"... and {len(rows) - len(shown)} more rows: {whole}", style="dim")
+
+
+def in_a_cell(text: str) -> str:
+    """Return a text on one line that a terminal may print."""
+    return harmless(text.replace("\n", " "))
 
 
 def written(value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,8 @@ STOPPING = {"SIGINT": signal.default_int_handler, "SIGTERM": signal.SIG_DFL, "SI
 WRONG_INPUT = (ValueError, OSError, MemoryError, ImportError)
 # Of a file or a pipe, which has no width: tables are not folded there.
 UNLIMITED = 10_000
+# What a terminal would obey rather than print, or let run the other way: of names and cells of a table.
+OBEYED = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 class Stopped(KeyboardInterrupt):
@@ -78,11 +81,16 @@ def refuse(reason: str) -> NoReturn:
     """Say in one sentence what is wrong, and end."""
     context = click.get_current_context(silent=True)
     # On one line, whatever a path or a name has in it.
-    said = f"{context.command_path if context else 'smrmf'}: {' '.join(reason.split())}"
+    said = f"{context.command_path if context else 'smrmf'}: {harmless(' '.join(reason.split()))}"
     colored = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     click.echo(click.style(said, fg="red") if colored else said, err=True)
     # 2 is what shells and click use for a wrong call; 1 is left for runs that failed.
     raise click.exceptions.Exit(2)
+
+
+def harmless(text: str) -> str:
+    """Return a text without characters that steer a terminal, but for ends of lines."""
+    return OBEYED.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 # Rich is imported when something is printed, so that ``--help`` does not wait for it.
@@ -104,12 +112,20 @@ def _console(stderr: bool) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    return Console(stderr=stderr, highlight=False, width=None if stream.isatty() else UNLIMITED)
+    on_terminal = stream.isatty()
+    return Console(
+        stderr=stderr,
+        highlight=False,
+        emoji=False,  # a column may be called a:x:b
+        # Whatever FORCE_COLOR says: a file would have a picture of a table instead of the table.
+        force_terminal=on_terminal,
+        width=None if on_terminal else UNLIMITED,
+    )
 
 
 def say(text: str, style: str | None = None, to: Console | None = None) -> None:
     """Print a sentence; no markup, because sentences quote names, in which brackets are brackets."""
-    (to or console()).print(text, style=style, markup=False)
+    (to or console()).print(harmless(text), style=style, markup=False)
 
 
 def say_indented(text: str) -> None:
@@ -117,7 +133,7 @@ def say_indented(text: str) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    console().print(Padding(Text(text), (0, 0, 0, 2), expand=False))
+    console().print(Padding(Text(harmless(text)), (0, 0, 0, 2), expand=False))
 
 
 def say_notes(notes: list[str]) -> None:
@@ -134,5 +150,6 @@ def stage(doing: str) -> Iterator[Any]:
         return
     from rich.markup import escape
 
+    doing = harmless(doing)
     with errors().status(escape(f"{doing} ...")) as status:
         yield lambda said: status.update(escape(f"{doing}, {said} ..."))
