@@ -384,11 +384,13 @@ def test_gaps_and_strange_words_of_new_rows_are_said(birds, found, tmp_path, cap
     assert len(said.out.splitlines()) == 4
 
 
-def test_notes_name_options_and_no_python(birds, capsys):
-    assert run(["select", str(birds), "-n", "3"]) == 0
+def test_notes_name_options_and_no_python(birds, tmp_path, capsys):
+    pl.read_csv(birds, null_values="NA").with_row_index("number").write_csv(tmp_path / "t.csv")
+    assert run(["select", str(tmp_path / "t.csv"), "-n", "3"]) == 0
     notes = capsys.readouterr().err
     assert "--scale" in notes
-    assert "name it in --columns to use it" in notes  # the ids of the birds
+    assert "'number' numbers the rows: left out; name it in --columns to use it" in notes
+    assert "'name' is another word in every row, as names and ids are: left out.\n" in notes
     assert not re.search(r"\w='", notes)
 
 
@@ -548,6 +550,10 @@ def test_the_demo_draws_its_digits(tmp_path, capsys):
         (["fit", "BIRDS", "-k", "3", "--method", "ds3", "--report"], "leave --report out"),
         (["fit", "BIRDS", "-k", "3", "--method", "gnmf", "--columns", "body_mass_g"], "use --scale minmax"),
         (["fit", "BIRDS", "-k", "3", "--id", "name", "--label-column", "name"], "leave one out"),
+        (
+            ["fit", "BIRDS", "-k", "3", "--columns", "name,sex"],
+            "'name' is another word in every row, as names",
+        ),
         (["fit", "FEW"], "Of 9 rows no number of clusters can be clear: give one by --clusters."),
         (["fit", "."], ". is a folder"),
         (["select", "FEW", "-n", "10"], "-n 10 is more than the 9 rows there are"),

@@ -286,6 +286,49 @@ def test_every_decision_is_said(values, note):
     assert [said for said in notes if re.match(pattern, said)], notes
 
 
+@pytest.mark.parametrize(
+    ("values", "works"),
+    [
+        pytest.param(list(range(30)), True, id="numbers the rows"),
+        pytest.param([f"n{k}" for k in range(30)], False, id="names"),
+        pytest.param([f"n{k % 18}" for k in range(30)], True, id="few words"),
+        pytest.param([f"n{k % 25}" for k in range(30)], False, id="many words"),
+        pytest.param([f"{k}" for k in range(29)] + ["x"], False, id="mixed"),
+        pytest.param([1] * 30, False, id="constant"),
+    ],
+)
+@pytest.mark.parametrize("name", ["c", "bird_id"])
+def test_only_what_works_is_advised_and_what_does_not_work_is_refused(values, works, name):
+    frame = pl.DataFrame({"a": [k * k % 17 for k in range(30)], name: values})
+    note = next((note for note in TablePreparation().fit(frame).notes_ if note.startswith(repr(name))), "")
+    assert "ask for it" not in note or works
+    if works:
+        assert set(TablePreparation(["a", name, "a"]).fit(frame).feature_names_out_) > {"a"}
+        return
+    with pytest.raises(TableError, match=rf"\('{name}' .*\): leave it out of columns\.") as error:
+        TablePreparation(["a", name]).fit(frame)
+    assert one_sentence(error)
+
+
+def test_sentences_keep_all_digits_before_the_point():
+    notes = notes_of(a=[12345678, None, 12345679, 12345678], b=[1234567] * 4, c=[0.125, None, 7, 0.125])
+    assert "'a' has no value in 1 of 4 rows: filled with its median, 12345678." in notes
+    assert "'b' is 1234567 in every row: left out." in notes
+    assert "'c' has no value in 1 of 4 rows: filled with its median, 0.125." in notes
+
+
+def test_gaps_of_many_new_columns_share_a_sentence():
+    rows = {f"c{k}": [k, 3 * k + 5, k + 2, 4] for k in range(5)} | {"w": ["u", "v", "u", "v"]}
+    preparation = TablePreparation().fit(pl.DataFrame(rows))
+    gaps = pl.DataFrame(rows).with_columns(pl.lit(None).alias(f"c{k}") for k in range(5))
+    assert preparation.notes_on(gaps.with_columns(w=pl.Series(["u", "v", None, "z"]))) == [
+        "Of 4 rows some have no value in 'c0' (4), 'c1' (4), 'c2' (4), 'c3' (4), 'c4' (4): filled with the "
+        "median of the fit.",
+        "'w' has no value in 1 of 4 rows: counts as none of its words.",
+        "'w' has words that the fit has not seen, as 'z', in 1 row: they count as none of its words.",
+    ]
+
+
 def test_one_wrong_cell_makes_no_words_of_a_measure():
     ages = [str(20 + place % 15) for place in range(60)]
     ages[7] = "unknown"

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from smrmf.tables._columns import Columns
-from smrmf.tables._record import TableError, import_polars
+from smrmf.tables._record import TableError, import_polars, written
 
 MOST_WORDS = 20  # that are few: more would make more columns of one than most tables have
 LONG_TEXT = 30  # letters on average, from which words that are mostly different are texts
@@ -21,7 +21,9 @@ ID_NAMES = {"", "id", "idx", "index", "rownames", "row_id", "rowid", "uuid"}
 NO_NAME = "unnamed"
 
 Role = Literal["numbers", "words", "left out"]
-Reason = Literal["", "constant", "dates", "empty", "half empty", "id", "many words", "mixed", "other", "text"]
+Reason = Literal[
+    "", "constant", "dates", "empty", "half empty", "id", "names", "many words", "mixed", "other", "text"
+]
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
     present = values[~missing] if n_missing else values
     low, high = float(present.min()), float(present.max())
     if low == high:
-        return _constant(name, f"{low:g}", n_missing, low)
+        return _constant(name, written(low), n_missing, low)
     if not asked_for:
         if _is_id(name):
             return Decision(name, "left out", "id", "is an id by its name")
@@ -111,8 +113,10 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
     n_words = present.n_unique()
     if n_words == 1:
         return _constant(name, repr(present[0]), n_missing, math.nan)
+    # More words could not be used by those who ask for them either.
+    id_or_names: Reason = "id" if n_words <= MOST_WORDS else "names"
     if _is_id(name) and not asked_for:
-        return Decision(name, "left out", "id", "is an id by its name")
+        return Decision(name, "left out", id_or_names, "is an id by its name")
     mixed = _mixed(name, words)
     is_few = n_words <= MOST_WORDS and (asked_for or (2 * n_words <= len(present)))
     # Codes may be numbers and words; a measure of which some are words would silently become words.
@@ -123,7 +127,8 @@ def _decide_words(columns: Columns, name: str, asked_for: bool) -> Decision:
     if 2 * n_words > len(present) and present.str.len_chars().mean() >= LONG_TEXT:
         return Decision(name, "left out", "text", "has texts")
     if n_words == len(present):
-        return Decision(name, "left out", "id", "is another word in every row, as names and ids are")
+        does = "is another word in every row, as names and ids are"
+        return Decision(name, "left out", id_or_names, does)
     return Decision(name, "left out", "many words", f"has {n_words} different words, more than are few")
 
 

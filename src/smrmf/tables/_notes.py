@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from smrmf.tables._decisions import Decision
-from smrmf.tables._record import MOST_NAMED, listed
+from smrmf.tables._record import MOST_NAMED, listed, written
 
 MOST_COUNTED = 10  # columns with missing values in one sentence
 # What several columns do that are left out for a reason, and what a user can do about it.
@@ -18,12 +18,21 @@ LEFT_OUT = {
     "id": ("are ids", "; ask for it by name to use it"),
     "many words": ("have many different words", "; join rare ones to use it"),
     "mixed": ("have numbers, but also words or signs", "; correct or empty these"),
+    "names": ("are names or ids", ""),
     "other": ("have values that are neither numbers nor words", ""),
     "text": (
         "have texts",
         "; to cluster these, make a table of them with sklearn's TfidfVectorizer, and use metric='cosine'",
     ),
 }
+
+
+def refusal(decisions: Sequence[Decision]) -> str:
+    """Return why columns cannot be used that were asked for."""
+    does = "; ".join(f"{decision.name!r} {decision.does}" for decision in decisions[:MOST_NAMED])
+    more = f"; and {len(decisions) - MOST_NAMED} more" if len(decisions) > MOST_NAMED else ""
+    it = "it" if len(decisions) == 1 else "them"
+    return f"Not all columns that are asked for can be used ({does}{more}): leave {it} out of columns."
 
 
 def notes_on_columns(decisions: Sequence[Decision], n_rows: int) -> list[str]:
@@ -62,33 +71,45 @@ def _on_what_is_left_out(decisions: Sequence[Decision]) -> list[str]:
 
 
 def _on_missing(decisions: Sequence[Decision], n_rows: int) -> list[str]:
-    notes = []
-    for role, one, many in (
-        ("numbers", "filled with its median", "filled with the median of each"),
-        ("words", "counts as none of its words", "counts as none of their words"),
-    ):
-        same = [decision for decision in decisions if decision.role == role]
-        if len(same) > MOST_NAMED:
-            counted = [f"{decision.name!r} ({decision.n_missing})" for decision in same[:MOST_COUNTED]]
-            more = f" and {len(same) - MOST_COUNTED} more columns" if len(same) > MOST_COUNTED else ""
-            notes.append(f"Of {n_rows} rows some have no value in {', '.join(counted)}{more}: {many}.")
-            continue
-        for decision in same:
-            median = f", {decision.median:g}" if role == "numbers" else ""
-            notes += note_on_gaps(decision.name, decision.n_missing, n_rows, one + median)
-    return notes
+    numbers, words = (
+        [decision for decision in decisions if decision.role == role] for role in ("numbers", "words")
+    )
+    return [
+        *notes_on_gaps(
+            {decision.name: decision.n_missing for decision in numbers},
+            n_rows,
+            [f"filled with its median, {written(decision.median)}" for decision in numbers],
+            "filled with the median of each",
+        ),
+        *notes_on_gaps_in_words({decision.name: decision.n_missing for decision in words}, n_rows),
+    ]
 
 
-def note_on_gaps(name: str, n_missing: int, n_rows: int, done: str) -> list[str]:
-    """Return what a user must know of values that a column lacks."""
-    return [f"{name!r} has no value in {n_missing} of {n_rows} rows: {done}."] if n_missing else []
+def notes_on_gaps(missing: dict[str, int], n_rows: int, done: Sequence[str], done_to_all: str) -> list[str]:
+    """Return what a user must know of values that columns lack, which are many in one sentence."""
+    if len(missing) <= MOST_NAMED:
+        return [
+            f"{name!r} has no value in {count} of {n_rows} rows: {one}."
+            for (name, count), one in zip(missing.items(), done, strict=True)
+        ]
+    counted = [f"{name!r} ({count})" for name, count in missing.items()]
+    more = f" and {len(counted) - MOST_COUNTED} more columns" if len(counted) > MOST_COUNTED else ""
+    shown = ", ".join(counted[:MOST_COUNTED])
+    return [f"Of {n_rows} rows some have no value in {shown}{more}: {done_to_all}."]
+
+
+def notes_on_gaps_in_words(missing: dict[str, int], n_rows: int) -> list[str]:
+    """Return what a user must know of words that columns lack."""
+    one, all_of_them = "counts as none of its words", "counts as none of their words"
+    return notes_on_gaps(missing, n_rows, [one] * len(missing), all_of_them)
 
 
 def note_on_strange_words(name: str, strange: Any) -> list[str]:
     """Return what a user must know of words, a polars Series, that the fit has not seen."""
     if not len(strange):
         return []
-    what = f"{name!r} has words that the fit has not seen, as {strange[0]!r:.60}, in {len(strange)} rows"
+    rows = "1 row" if len(strange) == 1 else f"{len(strange)} rows"
+    what = f"{name!r} has words that the fit has not seen, as {strange[0]!r:.60}, in {rows}"
     return [f"{what}: they count as none of its words."]
 
 

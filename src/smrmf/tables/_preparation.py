@@ -15,9 +15,11 @@ from smrmf.tables._columns import Columns, columns_of
 from smrmf.tables._decisions import Decision, decide, finite_numbers
 from smrmf.tables._notes import (
     note_on_empty_rows,
-    note_on_gaps,
     note_on_strange_words,
     notes_on_columns,
+    notes_on_gaps,
+    notes_on_gaps_in_words,
+    refusal,
 )
 from smrmf.tables._record import DataTable, TableError, listed
 from smrmf.tables._scaling import scaling, with_still_columns
@@ -34,7 +36,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : list of str or None, default=None
-        The columns to use, also if they look like ids; None decides on all.
+        The columns to use, also if they look like ids, and refused if they cannot be; None decides on all.
     scale : {"auto", "standard", "minmax", "none"}, default="auto"
         How columns of numbers are made comparable: by mean and standard deviation, by their range, or not at
         all. "auto" is "standard", but words and columns of up to ten values weigh less where most columns are
@@ -120,8 +122,14 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         columns = columns_of(frame)
         _check_names(columns, self.columns or ())
         decisions = with_still_columns(
-            [decide(columns, name, bool(self.columns)) for name in self.columns or columns.names]
+            [
+                decide(columns, name, bool(self.columns))
+                for name in dict.fromkeys(self.columns or columns.names)
+            ]
         )
+        unusable = [decision for decision in decisions if decision.role == "left out"]
+        if self.columns and unusable:
+            raise TableError(refusal(unusable))
         notes = notes_on_columns(decisions, columns.n_rows)
         used = [decision for decision in decisions if decision.role != "left out"]
         if not used:
@@ -195,21 +203,25 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         Returns
         -------
         notes : list of str
-            One sentence for every column that has some.
+            One sentence for every column that has some, or for many.
         """
         check_is_fitted(self)
         if self.is_sparse_:
             return []
-        columns, notes = self._columns(frame), []
-        for name in self.numbers_:
-            missing = int(finite_numbers(columns, name)[1].sum())
-            notes += note_on_gaps(name, missing, columns.n_rows, "filled with the median of the fit")
+        columns = self._columns(frame)
+        gaps = {name: int(finite_numbers(columns, name)[1].sum()) for name in self.numbers_}
+        gaps = {name: count for name, count in gaps.items() if count}
+        done, without, strange = "filled with the median of the fit", {}, []
         for name, known in self.words_.items():
-            words, present = columns.words(name), columns.words(name).drop_nulls()
-            missing = int(words.null_count())
-            notes += note_on_gaps(name, missing, columns.n_rows, "counts as none of its words")
-            notes += note_on_strange_words(name, present.filter(~present.is_in(known)))
-        return notes
+            words = columns.words(name)
+            if count := int(words.null_count()):
+                without[name] = count
+            strange += note_on_strange_words(name, words.filter(words.is_not_null() & ~words.is_in(known)))
+        return [
+            *notes_on_gaps(gaps, columns.n_rows, [done] * len(gaps), done),
+            *notes_on_gaps_in_words(without, columns.n_rows),
+            *strange,
+        ]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the array.

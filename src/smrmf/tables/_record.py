@@ -42,6 +42,11 @@ def import_polars() -> Any:
     return polars
 
 
+def written(value: float) -> str:
+    """Return a number for a sentence: with six digits, but never with fewer than stand before its point."""
+    return f"{value:.0f}" if 1e6 <= abs(value) < 1e15 else f"{value:g}"
+
+
 def listed(names: Sequence[Any]) -> str:
     """Return names for a sentence, only the first of many."""
     shown = [repr(name) for name in names[:MOST_NAMED]]

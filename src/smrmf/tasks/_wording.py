@@ -13,6 +13,7 @@ IN_OPTIONS = (
     (r"\bscale='(\w+)'", r"--scale \1"),
     (r"scale the features to \[0, 1\]", "use --scale minmax"),
     (r"leave columns and scale at their defaults", "leave out --columns and --scale"),
+    (r"leave (it|them) out of columns", r"leave \1 out of --columns"),
     (r"ask for it by name to use it", "name it in --columns to use it"),
     (r"use metric='cosine'", "fit it by --set metric=cosine"),
     (r"that smrmf\.save wrote", "that smrmf fit wrote"),
