@@ -63,8 +63,8 @@ MODULES = {
     },
     "persistence": {"_checks", "_files"},
     "tables": {
-        *("_array_files", "_columns", "_decisions", "_delimited", "_notes", "_preparation", "_read"),
-        *("_record", "_results", "_scaling"),
+        *("_array_files", "_cells", "_columns", "_decisions", "_delimited", "_notes", "_preparation"),
+        *("_read", "_record", "_results", "_scaling"),
     },
     "report": {
         *("_certainty", "_code", "_compared", "_exemplars", "_findings", "_images", "_kept", "_map", "_page"),

@@ -74,6 +74,11 @@ def test_the_penguins_are_read_as_they_are(penguins):
         ("\ufeffa,b\r\n1.5,2\r\n\r\n3.5,nan\r\n\r\n", []),
         (" a , b\n 1.5, 2\n 3.5, NaN \n", []),
         ('"a\n"|b\n1.5|2\n3.5|NA\n', ["Columns are separated by '|'."]),
+        ("a,b\n1.5,2\n3.5,-\n   \n", []),
+        ("a,b\n1.5,2\n   \n3.5,   \n\n", []),
+        ("a;b\n1,5;2\n3,5;-\n", ["Columns are separated by ';'.", "Decimals are written with a comma."]),
+        ("a;b\n1,5;2\n3,5;  \n", ["Columns are separated by ';'.", "Decimals are written with a comma."]),
+        ("a;b\n1,5;2\n3,5;None\n", ["Columns are separated by ';'.", "Decimals are written with a comma."]),
     ],
 )
 def test_the_way_of_writing_is_found_out(text, said, file):
@@ -81,6 +86,40 @@ def test_the_way_of_writing_is_found_out(text, said, file):
     assert table.names == ["a", "b"]
     assert table.frame.fill_nan(None).rows() == [(1.5, 2), (3.5, None)]
     assert table.notes == said
+
+
+def test_points_part_thousands_where_decimals_have_a_comma(file):
+    table = read_table(file("a;b;c\n1.034,06;-1.034.567,8;1.034\n919,73;5;919\n-;.;12.034.567\n"))
+    assert table.frame.rows() == [(1034.06, -1034567.8, 1034), (919.73, 5, 919), (None, None, 12034567)]
+    alone = read_table(file("a;b\n1.034,06;1\n2.919,73;2\n"))
+    assert alone.frame["a"].to_list() == [1034.06, 2919.73]
+    # Points before decimals are none of thousands.
+    assert read_table(file("a;b\n1.034;1.5\n919;2.5\n")).frame["a"].to_list() == [1.034, 919]
+
+
+def test_the_first_value_that_is_no_number_is_named(file):
+    cells = [f"{81 + k},4{k % 10};{k}" for k in range(30)] + ["-;7", " ;8", "8x;9"]
+    table = read_table(file("a;b\n" + "\n".join(cells) + "\n"))
+    notes = TablePreparation().fit(table).notes_
+    assert any("'a' has numbers, but also words, as '8x' in row 33" in note for note in notes)
+
+
+def test_signs_that_are_words_stay(file):
+    table = read_table(file("a,sign,half\n1,+,u\n-,-,-\n4,-,v\n"))
+    assert table.frame.rows() == [(1, "+", "u"), (None, "-", "-"), (4, "-", "v")]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files that are no text are known on Linux")
+def test_names_of_files_may_be_any_bytes(tmp_path):
+    frame = pl.DataFrame({"a": [1, 2], "b": ["x", None]})
+    path = tmp_path / os.fsdecode(b"caf\xe9.csv")
+    path.write_bytes(b"a,b\n1,x\n2,\n")
+    assert read_table(path).frame.equals(frame)
+    path.with_suffix(".csv.gz").write_bytes(gzip.compress(path.read_bytes()))
+    assert read_table(path.with_suffix(".csv.gz")).frame.equals(frame)
+    with path.with_suffix(".parquet").open("wb") as opened:
+        frame.write_parquet(opened)
+    assert read_table(path.with_suffix(".parquet")).frame.equals(frame)
 
 
 def test_packed_files_and_tabs_are_known_by_their_suffix(file):
@@ -126,13 +165,14 @@ def test_ids_and_labels_stay_as_they_came(file):
     path = file("key,a,class\n007,1,NA\n\n1e3,2,\n NA,3,01\n")
     table = read_table(path, id_column="key", label_column="class")
     assert table.ids == ["007", "1e3", " NA"]
-    assert table.labels == ["NA", "", "01"]
+    assert table.labels == ["", "", "01"]
     assert table.names == ["a"]
 
 
 def test_columns_are_chosen_by_name(file):
     path = file("a,b,c\n1,2,3\n")
     assert read_table(path, columns=["c", "a"]).frame.rows() == [(3, 1)]
+    assert read_table(path, columns=["b", "b"]).frame.rows() == [(2,)]
     assert read_table(path, drop=["a"]).frame.rows() == [(2, 3)]
 
 
@@ -199,6 +239,17 @@ def test_arrays_are_mapped_not_read(tmp_path):
     assert chosen.ids == ["1.0", "4.0", "7.0", "10.0"]
 
 
+def test_classes_that_are_missing_are_no_classes_in_any_file(file, tmp_path):
+    csv = file("a,k\n1,NA\n2, \n3,b\n4,nan\n5,-\n")
+    assert read_table(csv, label_column="k").labels == ["", "", "b", "", "-"]
+    for column in ([1.0, float("nan"), None, 2.0], ["x", "NA", None, "y"]):
+        pl.DataFrame({"a": range(4), "k": column}, strict=False).write_parquet(tmp_path / "t.parquet")
+        labels = read_table(tmp_path / "t.parquet", label_column="k").labels
+        assert [bool(label) for label in labels] == [True, False, False, True]
+    np.savez(tmp_path / "t.npz", X=np.eye(3), y=[1.0, np.nan, 2.0])
+    assert read_table(tmp_path / "t.npz").labels == ["1.0", "", "2.0"]
+
+
 def test_files_of_several_arrays(tmp_path):
     X, path = np.eye(3), tmp_path / "t.npz"
     np.savez(path, X)
@@ -217,6 +268,7 @@ def test_files_of_several_arrays(tmp_path):
         ({"X": np.zeros(3)}, "an array of 1 dimensions"),
         ({"X": np.array([["a"]])}, "entries of type <U1"),
         ({"X": np.array([[None]])}, "has Python objects, which are never read"),
+        ({"X": np.eye(2), "feature_names": ["a", "a"]}, "has more than one column 'a': rename all but one"),
         ({"X": np.eye(3), "y": np.zeros(2)}, r"y of .* has the shape \(2,\), but X needs \(3,\)"),
     ],
 )

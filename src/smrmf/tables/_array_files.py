@@ -8,7 +8,7 @@ from zipfile import BadZipFile
 
 import numpy as np
 
-from smrmf.tables._record import DataTable, TableError
+from smrmf.tables._record import DataTable, TableError, check_different
 
 
 def read_array(file: Path) -> DataTable:
@@ -39,9 +39,11 @@ def read_arrays(file: Path) -> DataTable:
     for part, length, size in (("feature_names", names, X.shape[1]), ("y", labels, X.shape[0])):
         if length is not None and length.shape != (size,):
             raise TableError(f"{part} of {file} has the shape {length.shape}, but X needs ({size},).")
+    called = _names(X) if names is None else [str(name) for name in names.tolist()]
+    check_different(str(file), called)
     return DataTable(
         X,
-        _names(X) if names is None else [str(name) for name in names.tolist()],
+        called,
         labels=None if labels is None else [str(label) for label in labels.tolist()],
     )
 

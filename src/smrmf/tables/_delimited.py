@@ -6,8 +6,6 @@ import codecs
 import csv
 import gzip
 import io
-import re
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -17,13 +15,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from smrmf.tables._record import DataTable, TableError, import_polars, listed
+from smrmf.tables._cells import DECIMAL, MISSING, has_decimal_comma, is_blank, with_numbers
+from smrmf.tables._record import (
+    DataTable,
+    TableError,
+    check_different,
+    for_polars,
+    import_polars,
+    listed,
+)
 
 LOOKED_AT = 2**16  # bytes from which the way of writing is known
 LOOKED_AT_ROWS = 10_000  # from which types are guessed; all, where the guess is wrong
-MISSING = ["", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "?"]
 SEPARATORS = ",;\t|"
-DECIMAL = re.compile(r"\s*[+-]?\d*[.,]\d+([eE][+-]?\d+)?\s*")
 csv.field_size_limit(2**27)  # texts may be long
 
 
@@ -64,7 +68,7 @@ def read_delimited(
     if as_words is not None:
         kept = as_words if keep is None else as_words.filter(keep)
         words = {name: kept[name].fill_null("").to_list() for name in beside if name in form.names}
-    frame = _numbers_without_spaces(frame if keep is None else frame.filter(keep))
+    frame = with_numbers(frame if keep is None else frame.filter(keep), form.decimal_comma)
     return DataTable(frame, form.names, notes=_notes(form, separator)), words
 
 
@@ -128,11 +132,8 @@ def _form(first: bytes, separator: str | None, name: str) -> Form:
         (cell or f"unnamed_{place}") if has_header else f"column_{place}"
         for place, cell in enumerate(header, start=1)
     ]
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise TableError(f"{name} has more than one column {twice[0]!r}: rename all but one.")
-    cells = {cell for row in rows[1:] for cell in row if DECIMAL.fullmatch(cell)}
-    comma = separator != "," and any("," in cell for cell in cells) and not any("." in cell for cell in cells)
+    check_different(name, names)
+    comma = separator != "," and has_decimal_comma({cell for row in rows[1:] for cell in row})
     unnamed = [name for name, cell in zip(names, header, strict=True) if not cell and has_header]
     return Form(separator, names, has_header, comma, unnamed)
 
@@ -152,7 +153,7 @@ def _frame(source: Source, form: Form, **options: Any) -> Any:
     polars = import_polars()
     read = partial(
         polars.read_csv,
-        source.content if isinstance(source.content, bytes) else str(source.content),
+        source.content if isinstance(source.content, bytes) else for_polars(source.content),
         separator=form.separator,
         has_header=form.has_header,
         decimal_comma=form.decimal_comma,
@@ -191,7 +192,7 @@ def _refuse_first_strange_row(source: Source, form: Form) -> list[int]:
     """Refuse a row with more or fewer fields than columns; return the places of blank lines."""
     blank = []
     for place, (line, row) in enumerate(_rows(source, form)):
-        if not row:
+        if len(row) <= 1 and not "".join(row).strip():
             blank.append(place)
         elif len(row) != len(form.names):
             raise TableError(
@@ -204,25 +205,12 @@ def _refuse_first_strange_row(source: Source, form: Form) -> list[int]:
 def _not_blank(source: Source, form: Form, frame: Any) -> Any:
     """Return which rows of the frame are no blank lines, or None for all; refuse rows that are too short."""
     polars = import_polars()
-    # What is missing in a row that is too short is null, and so is all of a blank line: without a null in
-    # the last column there is neither, and going through the text again is spared.
-    if not frame.height or not frame[frame.columns[-1]].null_count():
+    # What is missing in a row that is too short is null, and so is all of a blank line but for its spaces:
+    # without a null in the last column there is neither, and going through the text again is spared.
+    if not frame.height or not is_blank(frame[frame.columns[-1]]).any():
         return None
     blank = np.zeros(frame.height, dtype=bool)
     blank[[place for place in _refuse_first_strange_row(source, form) if place < frame.height]] = True
-    empty = frame.select(polars.all_horizontal(polars.all().is_null())).to_series().to_numpy()
-    return polars.Series(~(blank & empty)) if (blank & empty).any() else None
-
-
-def _numbers_without_spaces(frame: Any) -> Any:
-    """Take spaces around words away, and make numbers of what polars took for words because of them."""
-    polars = import_polars()
-    for name, dtype in frame.schema.items():
-        if dtype != polars.String:
-            continue
-        bare = frame[name].str.strip_chars()
-        bare = bare.set(bare.is_in(MISSING), None)
-        numbers = bare.cast(polars.Float64, strict=False)
-        is_number = numbers.null_count() == bare.null_count() < len(bare)
-        frame = frame.with_columns((numbers if is_number else bare).alias(name))
-    return frame
+    for name in frame.columns:
+        blank &= is_blank(frame[name]).to_numpy()
+    return polars.Series(~blank) if blank.any() else None

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from smrmf.tables._array_files import read_array, read_arrays
+from smrmf.tables._cells import as_class
 from smrmf.tables._delimited import Source, read_delimited
-from smrmf.tables._record import DataTable, TableError, import_polars, listed
+from smrmf.tables._record import DataTable, TableError, for_polars, import_polars, listed
 
 SEPARATORS = {".csv": None, ".tsv": "\t"}
 READABLE = ".csv, .tsv (both also .gz), .parquet, .npy or .npz"
@@ -44,7 +45,8 @@ def read_table(
     id_column : str or None, default=None
         The column that names the rows; it is kept as it stands in the file, and not used.
     label_column : str or None, default=None
-        The column of known classes; it is kept for comparison, and not used.
+        The column of known classes; it is kept for comparison, and not used. Missing ones
+        are no class.
 
     Returns
     -------
@@ -75,12 +77,13 @@ def read_table(
     if not whole.n_rows:
         raise TableError(f"{path} has the names of {len(whole.names)} columns, but no rows: give some.")
     unused = {*drop, *beside}
-    used = [name for name in (columns or whole.names) if name not in unused]
+    used = [name for name in dict.fromkeys(columns or whole.names) if name not in unused]
     if not used:
         raise TableError(f"Of {path} no column is left: give other columns, or drop fewer.")
     ids = None if id_column is None else words[id_column]
     labels = whole.labels if label_column is None else words[label_column]
-    return DataTable(_take(whole, used), used, ids, labels, whole.notes)
+    known = None if labels is None else [as_class(word) for word in labels]
+    return DataTable(_take(whole, used), used, ids, known, whole.notes)
 
 
 def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, dict[str, list[str]]]:
@@ -106,7 +109,7 @@ def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, d
 def _read_parquet(file: Path) -> DataTable:
     polars = import_polars()
     try:
-        frame = polars.read_parquet(file, glob=False)
+        frame = polars.read_parquet(for_polars(file), glob=False)
     except (polars.exceptions.PolarsError, OSError) as error:
         reason = str(error).partition("\n")[0]
         raise TableError(f"{file} is no Parquet file, or damaged ({reason:.200}): write it again.") from error

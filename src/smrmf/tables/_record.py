@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 MOST_NAMED = 3  # columns in one sentence
@@ -18,7 +20,7 @@ class DataTable:
     """A table that was read: the columns to use, what stands beside them, and what a user must know.
 
     ``frame`` is a polars DataFrame, an array or a CSR array, with the columns ``names``. ``ids`` and
-    ``labels`` are words for every row, as they stand in the file, or None.
+    ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty.
     """
 
     frame: Any
@@ -31,6 +33,22 @@ class DataTable:
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.frame.shape[0])
+
+
+def check_different(source: str, names: Sequence[str]) -> None:
+    """Refuse columns of which several have one name."""
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise TableError(f"{source} has more than one column {twice[0]!r}: rename all but one.")
+
+
+def for_polars(file: Path) -> str | bytes:
+    """Return what polars reads a file by: its path, or its bytes, where polars takes no such path."""
+    try:
+        str(file).encode()
+    except UnicodeEncodeError:  # names of files are bytes, of any kind
+        return file.read_bytes()
+    return str(file)
 
 
 def import_polars() -> Any:
