@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import palmerpenguins
+import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
@@ -533,6 +534,39 @@ def test_one_table_in_several_forms_is_one_table():
         np.asfortranarray(X),
     ):
         np.testing.assert_array_equal(TablePreparation().fit_transform(form), wanted)
+
+
+def test_frames_of_pandas_are_tables_without_pyarrow(penguins, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    read = pd.read_csv(PENGUINS).drop(columns="species")
+    preparation, wanted = TablePreparation().fit(read), TablePreparation().fit(penguins)
+    np.testing.assert_array_equal(preparation.transform(read), wanted.transform(penguins))
+    assert preparation.notes_ == wanted.notes_
+    np.testing.assert_array_equal(preparation.transform(read[5:9]), wanted.transform(penguins.frame[5:9]))
+
+    day = pd.Timestamp("2020-01-01")
+    frame = pd.DataFrame(
+        {
+            "whole": pd.array([1, None, 5, 7], dtype="Int64"),
+            "yes": pd.array([True, False, None, True], dtype="boolean"),
+            "kind": pd.Categorical(["u", "v", None, "u"]),
+            "coded": pd.Categorical([3, 1, 3, 1]),
+            "half": np.array([0.5, 1.5, np.nan, 2], dtype=np.float16),
+            "words": pd.Series(["a", None, "b", "a"], dtype=object),
+            "day": [day, day, None, day],
+            "days": pd.to_timedelta([1, 2, 3, 4], unit="D"),
+            "zone": pd.Series([day] * 4).dt.tz_localize("Europe/Berlin"),
+            "odd": [{1}, [2], None, "x"],
+            5: [4.0, 3.0, 9.0, 1.0],
+        }
+    )
+    preparation = TablePreparation().fit(pd.concat([frame, frame]))  # rows that share their labels
+    assert preparation.numbers_ == ["whole", "coded", "half", "5"]
+    assert preparation.words_ == {"yes": ["false", "true"], "kind": ["u", "v"], "words": ["a", "b"]}
+    assert any("'day', 'days' and 'zone'" in note or "'day' has dates" in note for note in preparation.notes_)
+    assert "'odd' has values that are neither numbers nor words: left out." in preparation.notes_
+    with pytest.raises(TableError, match="The table has more than one column 'a': rename all but one"):
+        TablePreparation().fit(pd.DataFrame(np.eye(3), columns=["a", "b", "a"]))
 
 
 # New rows

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from narwhals.stable.v2.dependencies import is_pandas_dataframe
 
-from smrmf.tables._record import DataTable, TableError, import_polars
+from smrmf.tables._record import DataTable, TableError, check_different, import_polars
 
 Kind = Literal["numbers", "words", "dates", "other"]
 
@@ -105,8 +106,32 @@ def columns_of(frame: Any) -> Columns:
             raise TableError(f"The table has the shape {frame.shape}: give rows by columns, and some rows.")
         names = names or [f"x{place}" for place in range(frame.shape[1])]
         return ArrayColumns(frame, {name: place for place, name in enumerate(names)})
-    polars = import_polars()
-    found = frame if isinstance(frame, polars.DataFrame) else polars.DataFrame(frame)
+    found = _polars_frame(frame)
     if not found.height:
         raise TableError("The table has no rows: give at least one.")
     return FrameColumns(found, found.columns)
+
+
+def _polars_frame(frame: Any) -> Any:
+    polars = import_polars()
+    if isinstance(frame, polars.DataFrame):
+        return frame
+    if not is_pandas_dataframe(frame):
+        return polars.DataFrame(frame)
+    names = [str(name) for name in frame.columns]
+    check_different("The table", names)
+    return polars.DataFrame([_polars_series(name, frame.iloc[:, place]) for place, name in enumerate(names)])
+
+
+def _polars_series(name: str, column: Any) -> Any:
+    """Return a column of pandas as one of polars, which itself needs pyarrow for words."""
+    polars, values = import_polars(), column.to_numpy()
+    if values.dtype.kind in "biuf":
+        return polars.Series(name, values)
+    if values.dtype.kind in "mM":
+        return polars.Series(name, values.astype(f"{values.dtype.kind}8[us]"))
+    cells = [None if gone else cell for cell, gone in zip(values.tolist(), column.isna(), strict=True)]
+    try:
+        return polars.Series(name, cells, strict=False)
+    except (TypeError, ValueError, OverflowError, polars.exceptions.PolarsError):
+        return polars.Series(name, cells, dtype=polars.Object)
