@@ -27,7 +27,8 @@ from smrmf.cli._shared import console, errors
 from smrmf.metrics import clustering_accuracy
 from smrmf.tasks._fit import FitRequest, fit_table
 from smrmf.tasks._sentences import contrasts, typical
-from smrmf.tasks._tables import TableChoice
+from smrmf.tasks._tables import TableChoice, prepare_table
+from smrmf.tasks._wording import on_columns
 
 PENGUINS = Path(palmerpenguins.__file__).parent / "data" / "penguins.csv"
 COMMAND = [sys.executable, "-m", "smrmf"]
@@ -392,6 +393,41 @@ def test_notes_name_options_and_no_python(birds, tmp_path, capsys):
     assert "'number' numbers the rows: left out; name it in --columns to use it" in notes
     assert "'name' is another word in every row, as names and ids are: left out.\n" in notes
     assert not re.search(r"\w='", notes)
+
+
+def test_warnings_name_columns_of_the_table_and_options(tmp_path, capsys):
+    draws, table = np.random.default_rng(0), tmp_path / "t.csv"
+    measures = {name: draws.normal(size=900) for name in ("a", "b")}
+    sorts = {"x0": draws.choice([1, 2, 3], 900), "my, sort": draws.choice(["u", "v"], 900)}
+    rare = {"rare": ["yes"] * 2 + ["no"] * 898}
+    pl.DataFrame({"number": range(900)} | measures | sorts | rare).write_csv(table)
+    said = []
+    for words in (
+        ["fit", str(table), "-k", "3", "--scale", "standard", "-o", str(tmp_path / "out")],
+        ["select", str(table), "-n", "3", "--scale", "standard"],
+        ["suggest", str(table), "--to", "4", "--scale", "standard"],
+    ):
+        assert run(words) == 0
+        notes = capsys.readouterr().err
+        assert "has a spread" not in notes
+        said.append([note for note in notes.splitlines() if "few values, which" in note])
+    assert said[0] == [
+        "- Columns 'x0' and 'my, sort' have few values, which neighbours nearly always share, so clusters "
+        "may follow these alone: leave them out by --drop 'x0,\"my, sort\"'."
+    ]
+    assert said == [said[0]] * 3
+    # Nothing is said of spreads where all has been scaled, and a word is only rare.
+    spread = "Column 'x0' has a spread of 1, 'x5' of 0.01, so distances hardly see 1 of 6 columns: scale them"
+    for scale, kept in (("auto", False), ("standard", False), ("minmax", True), ("none", True)):
+        preparation = prepare_table(TableChoice(str(table), scale=scale)).preparation
+        assert (on_columns(spread, preparation) == spread.replace("x0", "a").replace("x5", "rare")) == kept
+    np.save(tmp_path / "t.npy", draws.normal(size=(90, 4)) * [1, 1, 1, 5000])
+    for options, wanted in (([], False), (["--scale", "none", "--drop", "x0"], True)):
+        command = ["select", str(tmp_path / "t.npy"), "-n", "3", *options]
+        assert run(command) == 0
+        notes = capsys.readouterr().err
+        assert ("Column 'x3' has a spread of " in notes) == wanted
+        assert ("so distances hardly see 2 of 3 columns: use --scale standard." in notes) == wanted
 
 
 def test_ids_of_several_rows_are_said(tmp_path, capsys):

@@ -53,6 +53,8 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         The columns that are used as words, each with its words.
     feature_names_out_ : list of str
         The columns of the array.
+    scale_ : str
+        How numbers were made comparable: "standard", "minmax" or "none".
     medians_, offsets_, divisors_ : arrays
         What fills a missing number, what is taken from a number, and what it is divided by.
     word_weight_ : float
@@ -89,6 +91,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):
     numbers_: list[str]
     words_: dict[str, list[str]]
     feature_names_out_: list[str]
+    scale_: str
     medians_: np.ndarray
     offsets_: np.ndarray
     divisors_: np.ndarray
@@ -258,6 +261,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):
             "numbers_": names,
             "words_": {},
             "feature_names_out_": names,
+            "scale_": "none",
             "n_features_in_": width,
             "is_sparse_": True,
             "notes_": [note],
@@ -292,6 +296,7 @@ def _attributes(columns: Columns, used: list[Decision], scale: str, notes: list[
         "numbers_": names,
         "words_": words,
         "feature_names_out_": names + _word_names(words, names),
+        "scale_": chosen.scale,
         "medians_": np.array([decision.median for decision in numbers]),
         "offsets_": chosen.offsets,
         "divisors_": chosen.divisors,

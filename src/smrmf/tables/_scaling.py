@@ -23,6 +23,7 @@ ASKED_ROWS, BLOCK_ROWS = 128, 8192
 class Scaling(NamedTuple):
     """What is taken from numbers, what they are divided by, and what stands for a word; and a sentence."""
 
+    scale: str
     offsets: np.ndarray
     divisors: np.ndarray
     word_weight: float
@@ -57,7 +58,7 @@ def scaling(
     offsets, divisors = {"standard": (mean, deviation), "minmax": (low, high - low), "none": unscaled}[scale]
     # Rounding may leave nothing of the deviation of large numbers that hardly differ.
     divisors = np.where(divisors > 0, divisors, 1.0)
-    chosen = Scaling(offsets, divisors, _word_weight(deviation / divisors), note)
+    chosen = Scaling(scale, offsets, divisors, _word_weight(deviation / divisors), note)
     return _with_light_steps(chosen, numbers, n_words, column) if is_auto and scale != "none" else chosen
 
 
@@ -86,7 +87,7 @@ def _with_light_steps(
         f"{chosen.note} Words and columns of few values weigh less, so that they do not part rows that are "
         "alike otherwise (scale='standard' gives them the weight of the others)."
     )
-    return Scaling(chosen.offsets, chosen.divisors * lighter, weight, note)
+    return chosen._replace(divisors=chosen.divisors * lighter, word_weight=weight, note=note)
 
 
 def _neighbor_distance(columns: Sequence[np.ndarray]) -> float:

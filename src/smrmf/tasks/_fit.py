@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 from sklearn.pipeline import Pipeline
 
 from smrmf._validation import ParameterError
@@ -17,7 +18,7 @@ from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._scores import compare
 from smrmf.tasks._tables import PreparedTable, TableChoice, prepare_table
-from smrmf.tasks._wording import for_a_terminal
+from smrmf.tasks._wording import notes_of
 
 MOST_PROFILED = 20  # features of every cluster that are described
 
@@ -71,7 +72,11 @@ def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
         suggestion = _choose_number(model, request, prepared, stages)
         with stages(f"Clustering {prepared.table.n_rows} rows") as tell:
             model.set_callbacks(IterationTeller(tell)).fit(prepared.X)
-    notes = list(dict.fromkeys(for_a_terminal(str(warning.message)) for warning in said))
+    notes = notes_of(said, prepared.preparation)
+    if not prepared.preparation.is_sparse_:
+        # As if the table had come as a frame, of which the fit would have made two copies more.
+        model.feature_names_in_ = np.array(prepared.feature_names, dtype=object)
+        prepared.preparation.set_output(transform="polars")
     pipeline = Pipeline([("table", prepared.preparation), ("model", model)])
     scores = compare(prepared.table.labels, model.labels_)
     return FittedTable(pipeline, prepared, suggestion, [*prepared.notes, *notes], scores)

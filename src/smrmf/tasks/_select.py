@@ -15,7 +15,7 @@ from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._results import rounded, rows_of
 from smrmf.tasks._tables import TableChoice, prepare_table
-from smrmf.tasks._wording import for_a_terminal
+from smrmf.tasks._wording import notes_of
 
 
 def select_rows(
@@ -37,14 +37,15 @@ def select_rows(
         prepared = prepare_table(choice)
     if n > prepared.table.n_rows:
         raise ParameterError(f"-n {n} is more than the {prepared.table.n_rows} rows there are: give fewer.")
-    with warnings.catch_warnings(record=True), stages(f"Choosing {n} rows") as tell:
+    with warnings.catch_warnings(record=True) as said, stages(f"Choosing {n} rows") as tell:
         warnings.simplefilter("always")
         model.set_callbacks(IterationTeller(tell)).fit(prepared.X)
     chosen = np.asarray(model.exemplar_indices_)
     found = {"rank": np.arange(1, len(chosen) + 1)} | prepared.rows.column(chosen)
     found["score"] = model.exemplar_scores_
     found |= rows_of(prepared, chosen, set(found))
-    return {name: rounded(column) for name, column in found.items()}, prepared.notes
+    notes = [*prepared.notes, *notes_of(said, prepared.preparation)]
+    return {name: rounded(column) for name, column in found.items()}, notes
 
 
 def suggest_number(
@@ -73,7 +74,7 @@ def suggest_number(
     with warnings.catch_warnings(record=True) as said, stages("Looking for the number of clusters"):
         warnings.simplefilter("always")
         suggestion = suggest_n_clusters(prepared.X, numbers, metric=metric, random_state=seed)
-    return suggestion, [*prepared.notes, *(for_a_terminal(str(warning.message)) for warning in said)]
+    return suggestion, [*prepared.notes, *notes_of(said, prepared.preparation)]
 
 
 def evidence(suggestion: Suggestion) -> dict[str, Any]:

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import scipy.sparse as sp
-
 from smrmf._validation import ParameterError
 from smrmf.tables import DataTable, TablePreparation, read_table
 from smrmf.tables._record import import_polars
@@ -136,8 +134,5 @@ def prepare_table(choice: TableChoice) -> PreparedTable:
     table = choice.read()
     asked = [name for name in table.names if name in choice.columns]
     preparation = TablePreparation(asked or None, scale=choice.scale)
-    if not sp.issparse(table.frame):
-        # So that a model knows the names of its features, and says them where it warns.
-        preparation.set_output(transform="polars")
     X = preparation.fit_transform(table)
     return PreparedTable(table, preparation, X, RowNames.of(table, choice.id_column))
