@@ -20,12 +20,17 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 from patience import run_command, started, wait_until
+from sklearn.pipeline import make_pipeline
 
 import smrmf
 from smrmf.cli import app, run
+from smrmf.cli._options import share_or_count
 from smrmf.cli._shared import console, errors
+from smrmf.inspection import suggest_n_clusters
 from smrmf.metrics import clustering_accuracy
+from smrmf.tables import TablePreparation
 from smrmf.tasks._fit import FitRequest, fit_table
+from smrmf.tasks._scores import compare
 from smrmf.tasks._sentences import contrasts, typical
 from smrmf.tasks._tables import TableChoice, prepare_table
 from smrmf.tasks._wording import on_columns
@@ -302,6 +307,18 @@ def test_sparse_tables_are_clustered_by_their_words(tmp_path, capsys):
     assert run(["explain", str(tmp_path / "out"), "--row", "1"]) == 0
 
 
+def test_words_of_a_text_are_told_by_how_many_rows_have_them(tmp_path):
+    first = np.arange(60) < 20
+    draws = np.random.default_rng(0).random((60, 2)) / 9
+    X = np.column_stack([np.where(first, 1, 9), np.where(first, 0, 5)]) + draws * [1, 0]
+    sp.save_npz(tmp_path / "t.npz", sp.csr_array(np.hstack([X, draws])))
+    fitted = fit_table(FitRequest(TableChoice(str(tmp_path / "t.npz")), 2))
+    cluster = fitted.model.labels_[0]
+    # What every row has, here and elsewhere, says nothing.
+    assert list(contrasts(fitted, cluster)) == ["x1 0% (elsewhere 100%)"]
+    assert list(contrasts(fitted, 1 - cluster)) == ["x1 100% (elsewhere 0%)"]
+
+
 def test_a_table_of_words_alone_is_clustered_and_described(tmp_path, capsys):
     draws = np.random.default_rng(0)
     kinds = np.array([["red", "round"], ["blue", "flat"], ["green", "long"]])[draws.integers(3, size=90)]
@@ -342,11 +359,17 @@ def test_predictions_go_to_a_file_or_a_script(birds, found, tmp_path, capsys):
     assert [row["row"] for row in json.loads(capsys.readouterr().out)] == [1, 2, 3]
 
 
-def test_a_file_gets_a_table_whatever_is_said_of_colors(birds, found):
-    command = [*COMMAND, "predict", str(found), str(birds)]
-    done = run_command(command, env=os.environ | {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1"})
-    assert done.stdout.startswith("row,cluster,confidence,outlier_score\n1,")
-    assert len(done.stdout.splitlines()) == 345
+def test_a_file_gets_a_table_whatever_is_said_of_colors(birds, found, monkeypatch, capsys):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    for each in (console, errors):
+        each.cache_clear()
+    assert run(["predict", str(found), str(birds)]) == 0
+    out = capsys.readouterr().out
+    for each in (console, errors):
+        each.cache_clear()
+    assert out.startswith("row,cluster,confidence,outlier_score\n1,")
+    assert len(out.splitlines()) == 345
 
 
 def test_no_name_or_cell_steers_the_terminal(terminal, tmp_path):
@@ -355,7 +378,7 @@ def test_no_name_or_cell_steers_the_terminal(terminal, tmp_path):
     columns = {
         f"a:x:b{evil}": draws.normal(size=40),
         "c": draws.normal(size=40),
-        f"one{evil}": [f"o{evil}"] * 40,
+        f"o:x:ne{evil}": [f"o{evil}"] * 40,
     }
     pl.DataFrame({"name": [f"{k}{evil}" for k in range(40)]} | columns).write_csv(table)
     out = str(tmp_path / "out")
@@ -366,7 +389,8 @@ def test_no_name_or_cell_steers_the_terminal(terminal, tmp_path):
         ["fit", f"a:x:b{evil}.csv"],
     ):
         text = terminal(words, 400)[1]
-        assert "a:x:b\N{REPLACEMENT CHARACTER}" in text  # and no emoji
+        assert "a:x:b\N{REPLACEMENT CHARACTER}" in text
+        assert "\N{CROSS MARK}" not in text
         assert not [part for part in ("\x1b]", "\x07", "\x9b", "\u202e") if part in text]
 
 
@@ -436,7 +460,101 @@ def test_ids_of_several_rows_are_said(tmp_path, capsys):
         "name,a,b\n" + "".join(f"n{place // 2},{place % 7},{place**2 % 11}\n" for place in range(40))
     )
     assert run(["fit", str(table), "-k", "2", "--id", "name", "-o", str(tmp_path / "out")]) == 0
-    assert "2 rows have the id 'n0'" in capsys.readouterr().err
+    assert "20 ids stand on several rows, 'n0' on 2: they name no single rows." in capsys.readouterr().err
+
+
+def test_columns_are_named_once_and_in_quotes(tmp_path, capsys):
+    table, draws = tmp_path / "t.csv", np.random.default_rng(0)
+    pl.DataFrame({name: draws.normal(size=20) for name in ("a", "b,c", "d")}).write_csv(table)
+    for given in (["a,a", "b,c"][:1], ['a, "b,c"'], ["a", '"b,c"', "a"]):
+        words = [word for each in given for word in ("--columns", each)]
+        assert run(["select", str(table), "-n", "2", *words]) == 0
+        wanted = "rank,row,score,a" + (',"b,c"' if len(given[0]) > 3 or len(given) > 1 else "")
+        assert capsys.readouterr().out.splitlines()[0] == wanted
+
+
+@pytest.mark.parametrize(("given", "wanted"), [("20", 20), ("0.1", 0.1), ("1e-1", 0.1), ("auto", None)])
+def test_exemplars_are_a_number_or_a_share(given, wanted):
+    found = share_or_count(None, None, given)
+    assert (found, type(found)) == (wanted, type(wanted))
+
+
+def test_chosen_rows_of_arrays_have_all_their_digits(tmp_path, capsys):
+    X = np.random.default_rng(0).normal(size=(30, 2)) + np.array([12345678, 0])
+    np.save(tmp_path / "wide.npy", X)
+    np.save(tmp_path / "single.npy", X.astype(np.float32))
+    for name, values in (
+        ("wide", X.tolist()),
+        ("single", [[float(str(v)) for v in r] for r in np.float32(X)]),
+    ):
+        for options in ([], ["--json"]):
+            assert run(["select", str(tmp_path / f"{name}.npy"), "-n", "2", *options]) == 0
+            out = capsys.readouterr().out
+            for row in json.loads(out) if options else csv.DictReader(io.StringIO(out)):
+                assert [float(row["x0"]), float(row["x1"])] == values[int(row["row"]) - 1]
+    options = ["-k", "2", "-o", str(tmp_path / "out")]
+    assert run(["fit", str(tmp_path / "wide.npy"), *options]) == 0
+    for row in read(tmp_path / "out" / "exemplars.csv"):
+        assert [float(row["x0"]), float(row["x1"])] == X[int(row["row"]) - 1].tolist()
+    assert all(
+        len(row["typical"]) > 8 for row in read(tmp_path / "out" / "profiles.csv") if row["feature"] == "x0"
+    )
+
+
+def test_chance_has_a_seed(birds, tmp_path, capsys):
+    """Another seed, another answer, also of the search for a number; by --set, too."""
+
+    def printed(*words):
+        assert run([*words, "--json"]) == 0
+        return capsys.readouterr().out
+
+    choose = ["select", str(birds), "-n", "9", "--method", "k-dpp"]
+    assert printed(*choose) == printed(*choose, "--seed", "0") == printed(*choose, "--set", "random_state=0")
+    assert printed(*choose) != printed(*choose, "--seed", "1")
+    ask = ["suggest", str(birds), "--to", "4", "--columns", "bill_length_mm,bill_depth_mm"]
+    assert printed(*ask) == printed(*ask, "--seed", "0")
+    assert printed(*ask) != printed(*ask, "--seed", "1")
+
+
+def test_the_number_is_looked_for_as_the_model_compares(monkeypatch, tmp_path):
+    draws = np.random.default_rng(0)
+    counts = np.repeat(np.eye(3, 30) * 20, 30, axis=0) + draws.random((90, 30)) + 0.1
+    np.save(tmp_path / "t.npy", counts * draws.lognormal(0, 3, size=(90, 1)))
+    settings = ("metric=cosine", "random_state=5")
+    fitted = fit_table(FitRequest(TableChoice(str(tmp_path / "t.npy"), scale="none"), settings=settings))
+    asked = suggest_n_clusters(np.load(tmp_path / "t.npy"), metric="cosine", random_state=5)
+    assert str(fitted.suggestion.table) == str(asked.table)
+    assert fitted.model.n_clusters == 3
+
+
+def test_rows_without_a_known_class_do_not_count():
+    labels = np.array([0, 0, 1, 1, 1, 0])
+    assert compare(["u", "u", "v", "v", "", ""], labels) == {
+        "accuracy": 1.0,
+        "adjusted_rand_index": 1.0,
+        "normalized_mutual_information": 1.0,
+        "n_rows": 4,
+    }
+    assert compare([""] * 6, labels) is None
+    assert compare(None, labels) is None
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files that are no text are known on Linux")
+def test_a_file_may_have_any_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    for place, suffix in enumerate((b".npy", b".csv")):
+        name = os.fsdecode(b"caf\xe9" + suffix)
+        if suffix == b".npy":
+            np.save(name, X)
+        else:
+            np.savetxt(name, X, delimiter=",", header="a,b", comments="")
+        assert run(["fit", name, "-k", "2", "--report", "-o", f"out{place}"]) == 0
+        assert (
+            json.loads(Path(f"out{place}", "summary.json").read_text())["table"] == f"caf?{suffix.decode()}"
+        )
+        assert run(["select", name, "-n", "2", "-o", f"few{place}.csv"]) == 0
+        assert len(read(Path(f"few{place}.csv"))) == 2
 
 
 AS_NOBODY = """
@@ -474,7 +592,10 @@ def test_an_explanation_is_by_the_ids_and_units_of_the_table(birds, found, capsy
         assert shown[name] == pytest.approx(float(rows["016<b>"][name]))
         assert exemplar[name] == pytest.approx(float(rows[answer["exemplar"]][name]))
     assert run(["explain", str(found), "--row", "17"]) == 0
-    assert f"cluster {answer['cluster']}" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert f"cluster {answer['cluster']}" in said
+    assert f"of which name {answer['exemplar']} is the nearest exemplar (share above 0)" in said
+    assert f"of which name {answer['next_exemplar']} is (below)" in said
 
 
 def test_a_row_of_another_table_is_explained(birds, found, capsys):
@@ -503,9 +624,16 @@ def test_a_row_that_is_none_is_refused(words, part, found, capsys):
 def test_what_no_fit_wrote_is_refused(found, tmp_path, capsys):
     model = smrmf.FastSMRMF(2, random_state=0).fit(np.random.default_rng(0).random((30, 2)))
     smrmf.save(model, tmp_path / "bare.smrmf")
-    for path, part in ((tmp_path / "bare.smrmf", "knows no table"), (tmp_path, "There is no file")):
-        assert run(["explain", str(path), "--row", "1"]) == 2
-        assert part in capsys.readouterr().err
+    chooser = make_pipeline(TablePreparation(), smrmf.IPM(3)).fit(np.random.default_rng(0).random((30, 2)))
+    smrmf.save(chooser, tmp_path / "ipm.smrmf")
+    for path, part in (
+        (tmp_path / "bare.smrmf", "knows no table"),
+        (tmp_path / "ipm.smrmf", "ends with IPM, which has found no clusters"),
+        (tmp_path, "There is no file"),
+    ):
+        for words in (["explain", str(path), "--row", "1"], ["predict", str(path), "t.csv"]):
+            assert run(words) == 2
+            assert part in capsys.readouterr().err
 
 
 # Select and suggest
@@ -577,6 +705,18 @@ def test_the_demo_draws_its_digits(tmp_path, capsys):
         (["fit", "BIRDS", "-k", "3", "--set", "n_neighbors={[]: 1}"], "n_neighbors='{[]: 1}'"),
         (["fit", "BIRDS", "-k", "3", "--exemplars", "many"], "--exemplars many is no number"),
         (["fit", "BIRDS", "-k", "3", "--drop", "colour"], "no column 'colour'"),
+        (["fit", "BIRDS", "-k", "3", "--columns", '"a,b",sex'], "no column 'a,b'"),
+        (["fit", "BIRDS", "-k", "3", "--columns", ""], "--columns names no column"),
+        (["select", "BIRDS", "--drop", " ,"], "--drop names no column"),
+        (["select", "BIRDS", "--id", ""], "--id names no column"),
+        (["fit", "BIRDS", "-k", "3", "--label-column", ""], "--label-column names no column"),
+        (["fit", "BIRDS", "-k", "3", "--exemplars", "20", "--set", "exemplars=3"], "--exemplars and --set"),
+        (
+            ["fit", "BIRDS", "-k", "3", "--seed", "0", "--set", "random_state=3"],
+            "--seed and --set random_state",
+        ),
+        (["select", "BIRDS", "--seed", "0", "--set", "random_state=3"], "--seed and --set"),
+        (["select", "BIRDS", "--set", "exemplars=3"], "-n and --set exemplars say the same"),
         (["fit", "BIRDS", "-k", "3", "--output", "no/such/folder"], "There is no folder"),
         (["fit", "BIRDS", "-k", "3", "--set", "n_clusters=4"], "give one of both"),
         (

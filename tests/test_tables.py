@@ -736,9 +736,21 @@ def test_measures_keep_their_weight(measures_and_chance):
     np.testing.assert_array_equal(light.divisors_[:2], plain.divisors_[:2])
     assert light.divisors_[2] > 2 * plain.divisors_[2]
     assert light.word_weight_ < plain.word_weight_ / 2
+    # Another word, or the next year, is 0.7 times as far as the tenth nearest row by measures.
+    nearest = _neighbor_distance(list(light.transform(frame)[:, :2].T))
+    assert light.word_weight_ * np.sqrt(2) == pytest.approx(0.7 * nearest)
+    assert 1 / light.divisors_[2] == pytest.approx(0.7 * nearest)
     assert any("weigh less" in note for note in light.notes_)
     assert not any("weigh less" in note for note in plain.notes_)
     np.testing.assert_allclose(light.inverse_transform(light.transform(frame))[:, 2], frame["year"])
+
+
+def test_zeros_come_back_as_zeros():
+    counts = np.random.default_rng(0).poisson(1, (60, 5)) * [1, 3, 7, 1000, 1]
+    preparation = TablePreparation(scale="standard").fit(counts)
+    units = preparation.inverse_transform(preparation.transform(counts))
+    assert not units[counts == 0].any()
+    np.testing.assert_allclose(units, counts, rtol=1e-12)
 
 
 def test_few_values_keep_their_weight_where_a_table_is_about_them(measures_and_chance):

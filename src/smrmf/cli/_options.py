@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,19 +18,35 @@ data_home = click.option(
     "--data-home", type=click.Path(path_type=Path), help="Folder of data sets (default: $SMRMF_DATA)."
 )
 as_json = click.option("--json", "as_json", is_flag=True, help="Print JSON for scripts.")
-seed = click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all chance."
-)
+seed = click.option("--seed", type=click.IntRange(0, 2**32 - 1), show_default="0", help="Seed of all chance.")
 settings = click.option(
     "--set", "settings", multiple=True, metavar="NAME=VALUE", help="Set a parameter of the method; repeat it."
 )
 force = click.option("--force", is_flag=True, help="Replace an earlier result.")
-id_column = click.option("--id", "id_column", metavar="COLUMN", help="Column that names the rows.")
+
+
+def name(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Return the name of a column."""
+    return (
+        refuse(f"{option.opts[0]} names no column: give its name, or leave it out.") if given == "" else given
+    )
 
 
 def names(context: click.Context, option: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return names of columns, which may also be separated by commas."""
-    return tuple(name.strip() for listed in given for name in listed.split(",") if name.strip())
+    """Return names of columns, which may also be separated by commas; a comma in a name needs quotes."""
+    rows = csv.reader((line for listed in given for line in listed.splitlines(True)), skipinitialspace=True)
+    found = dict.fromkeys(cell.strip() for row in rows for cell in row if cell.strip())
+    if given and not found:
+        refuse(f"{option.opts[0]} names no column: give some, separated by commas, or leave it out.")
+    return tuple(found)
+
+
+id_column = click.option(
+    "--id", "id_column", metavar="COLUMN", callback=name, help="Column that names the rows."
+)
+label_column = click.option(
+    "--label-column", metavar="COLUMN", callback=name, help="Known classes, only to compare with."
+)
 
 
 def table_options(command: Command) -> Command:
@@ -52,6 +69,6 @@ def share_or_count(context: click.Context, option: click.Parameter, given: str |
     if given is None or given == "auto":
         return None
     try:
-        return float(given) if "." in given else int(given)
+        return int(given) if given.strip("+-").isdigit() else float(given)
     except ValueError:
         return refuse(f"--exemplars {given} is no number: give a count, such as 20, or a share, such as 0.1.")

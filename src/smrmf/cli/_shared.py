@@ -148,8 +148,8 @@ def stage(doing: str) -> Iterator[Any]:
     if not errors().is_terminal:
         yield lambda said: None
         return
-    from rich.markup import escape
+    from rich.text import Text  # not a str, in which there may be markup and emoji
 
     doing = harmless(doing)
-    with errors().status(escape(f"{doing} ...")) as status:
-        yield lambda said: status.update(escape(f"{doing}, {said} ..."))
+    with errors().status(Text(f"{doing} ...")) as status:
+        yield lambda said: status.update(Text(f"{doing}, {said} ..."))

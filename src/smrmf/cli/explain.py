@@ -61,10 +61,10 @@ def show(what: str, answer: dict[str, Any]) -> None:
     show_table(answer["representatives"])
     if answer["next_cluster"] is None:
         return
-    say(
-        f"Next would be cluster {answer['next_cluster']}, with {answer['next_confidence']:.2f}. What decides,"
-    )
-    say("for its cluster (share above 0) and for the next (below), between the nearest exemplars of both:")
+    title = next(iter(answer["representatives"]))
+    say(f"Next would be cluster {answer['next_cluster']}, with {answer['next_confidence']:.2f}. What decides")
+    say(f"for its cluster, of which {title} {answer['exemplar']} is the nearest exemplar (share above 0),")
+    say(f"and for the next, of which {title} {answer['next_exemplar']} is (below):")
     show_table(answer["features"])
     if answer["next_confidence"] > answer["confidence"]:
         say("Its surroundings are rather for the next cluster: its label is in doubt.")

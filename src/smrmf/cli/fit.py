@@ -29,7 +29,7 @@ Examples
     "-o", "--output", type=click.Path(path_type=Path), help="Folder to write (default: by the table)."
 )
 @click.option("--report", is_flag=True, help="Write a page about the result, too.")
-@click.option("--label-column", metavar="COLUMN", help="Known classes, only to compare with.")
+@_options.label_column
 @_options.table_options
 @click.option(
     "--exemplars", callback=_options.share_or_count, metavar="N|SHARE", help="How many, or which share."
@@ -47,7 +47,7 @@ def fit(
     method: str,
     exemplars: int | float | None,
     settings: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     force: bool,
     as_json: bool,
     **choice: Any,

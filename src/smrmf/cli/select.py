@@ -34,7 +34,7 @@ def select(
     number: int,
     method: str,
     settings: tuple[str, ...],
-    seed: int,
+    seed: int | None,
     output: Path | None,
     force: bool,
     as_json: bool,

@@ -29,7 +29,7 @@ Examples
 @_options.seed
 @_options.as_json
 def suggest(
-    table: str, least: int, most: int | None, metric: str, seed: int, as_json: bool, **choice: Any
+    table: str, least: int, most: int | None, metric: str, seed: int | None, as_json: bool, **choice: Any
 ) -> None:
     """Say how many clusters TABLE has, with the evidence, or that there is no clear answer."""
     if most is not None and least > most:

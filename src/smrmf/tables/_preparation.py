@@ -191,7 +191,10 @@ class TablePreparation(TransformerMixin, BaseEstimator):
             return X
         count = len(self.numbers_)
         units = np.array(X, dtype=self.dtype_)
-        units[:, :count] = units[:, :count] * self.divisors_ + self.offsets_
+        numbers = units[:, :count] * self.divisors_ + self.offsets_
+        # What is left of a zero is no number of the table.
+        dust = 4 * np.finfo(self.dtype_).eps * (np.abs(self.offsets_) + self.divisors_)
+        units[:, :count] = np.where(np.abs(numbers) <= dust, 0, numbers)
         units[:, count:] = units[:, count:] > self.word_weight_ / 2
         return units
 

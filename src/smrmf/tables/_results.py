@@ -122,7 +122,7 @@ def check_folder(folder: Path, force: bool, known: frozenset[str] = OF_A_FIT) ->
 
 
 def _write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
+    with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))

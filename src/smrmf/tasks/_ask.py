@@ -17,6 +17,7 @@ from smrmf.inspection import Explanation, PlainTable, explain
 from smrmf.persistence import ModelFileError
 from smrmf.tables import TablePreparation
 from smrmf.tables._results import MODEL
+from smrmf.tasks._plain import few_digits
 from smrmf.tasks._results import rounded
 from smrmf.tasks._tables import ROW, RowNames, TableChoice
 
@@ -47,6 +48,11 @@ def read_model(path: Path) -> WrittenModel:
         raise ModelFileError(
             f"{file} has a {type(pipeline).__name__} that knows no table: give what smrmf fit wrote, or use "
             "smrmf.load in Python."
+        )
+    if not hasattr(pipeline[-1], "labels_"):
+        raise ModelFileError(
+            f"{file} ends with {type(pipeline[-1]).__name__}, which has found no clusters: give what smrmf "
+            "fit wrote."
         )
     return WrittenModel(pipeline, _row_names(file.with_name("labels.csv"), pipeline[-1].labels_))
 
@@ -133,10 +139,10 @@ def as_answer(written: WrittenModel, found: Explanation) -> dict[str, Any]:
     ]
     return {
         "cluster": found.cluster,
-        "confidence": found.confidence,
+        "confidence": few_digits(found.confidence),
         "next_cluster": found.next_cluster,
-        "next_confidence": found.next_confidence,
-        "outlier_score": found.outlier_score,
+        "next_confidence": few_digits(found.next_confidence),
+        "outlier_score": few_digits(found.outlier_score),
         "exemplar": nearest[0],
         "next_exemplar": nearest[1],
         "representatives": names.column(points["point"])

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, cluster_profiles, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER
-from smrmf.tasks._methods import chooses, find_method, set_known, set_written
+from smrmf.tasks._methods import chooses, find_method, is_set, refuse_twice, set_known, set_written
 from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._scores import compare
@@ -32,7 +32,7 @@ class FitRequest:
     method: str = "FastSMRMF"
     exemplars: int | float | None = None
     settings: tuple[str, ...] = ()
-    seed: int = 0
+    seed: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,29 +87,30 @@ def requested_model(request: FitRequest) -> Any:
     model = find_method(request.method)
     if request.exemplars is not None and not chooses(model):
         raise ParameterError(f"{type(model).__name__} chooses no exemplars: leave --exemplars out.")
-    if request.n_clusters is not None and _sets_number(request):
-        raise ParameterError("--clusters and --set n_clusters say the same: give one of both.")
-    set_known(model, exemplars=request.exemplars, random_state=request.seed, n_clusters=request.n_clusters)
+    refuse_twice(
+        request.settings,
+        n_clusters=None if request.n_clusters is None else "--clusters",
+        exemplars=None if request.exemplars is None else "--exemplars",
+        random_state=None if request.seed is None else "--seed",
+    )
+    seed = request.seed or 0
+    set_known(model, exemplars=request.exemplars, random_state=seed, n_clusters=request.n_clusters)
     set_written(model, request.settings)
     model._check_parameters()
     return model
-
-
-def _sets_number(request: FitRequest) -> bool:
-    return any(setting.startswith("n_clusters=") for setting in request.settings)
 
 
 def _choose_number(
     model: Any, request: FitRequest, prepared: PreparedTable, stages: Stages
 ) -> Suggestion | None:
     """Set the number of clusters to one that is clear, unless one is given."""
-    given = request.n_clusters is not None or _sets_number(request)
+    given = request.n_clusters is not None or is_set(request.settings, "n_clusters")
     if given or model.get_params(deep=False)["n_clusters"] is None:
         return None
     if (n_rows := prepared.table.n_rows) < 2 * POINTS_PER_CLUSTER:
         raise ParameterError(f"Of {n_rows} rows no number of clusters can be clear: give one by --clusters.")
     with stages("Looking for the number of clusters"):
-        suggestion = suggest_n_clusters(prepared.X, random_state=request.seed, **_metric(model))
+        suggestion = suggest_n_clusters(prepared.X, **({"random_state": request.seed or 0} | _shared(model)))
     if suggestion.n_clusters is None:
         first = suggestion.ranked[0]
         raise ParameterError(f"{suggestion.reason} Choose a number yourself, such as --clusters {first}.")
@@ -117,6 +118,7 @@ def _choose_number(
     return suggestion
 
 
-def _metric(model: Any) -> dict[str, Any]:
+def _shared(model: Any) -> dict[str, Any]:
+    """Return the parameters of a model that the search for the number has, too."""
     parameters = model.get_params(deep=False)
-    return {name: parameters[name] for name in ("metric",) if name in parameters}
+    return {name: parameters[name] for name in ("metric", "random_state") if name in parameters}

@@ -69,6 +69,18 @@ def set_written(estimator: Any, settings: Sequence[str]) -> Any:
     return estimator
 
 
+def refuse_twice(settings: Sequence[str], **options: str | None) -> None:
+    """Refuse parameters that are set, and also given by an option, each by its name with the option."""
+    for name, option in options.items():
+        if option is not None and is_set(settings, name):
+            raise ParameterError(f"{option} and --set {name} say the same: give one of both.")
+
+
+def is_set(settings: Sequence[str], name: str) -> bool:
+    """Tell whether a parameter is set."""
+    return any(setting.startswith(f"{name}=") for setting in settings)
+
+
 def read_value(text: str) -> Any:
     """Return a number, None or a truth where a text is one, else the text itself."""
     try:

@@ -13,6 +13,9 @@ import numpy as np
 
 from smrmf._files import check_place, write_atomically
 
+# Digits of the numbers in tables of results: more would be rounding.
+DIGITS = 6
+
 
 def plain(value: Any) -> Any:
     """Return a value of which JSON can be made: lists, words, finite numbers and None."""
@@ -25,9 +28,15 @@ def plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [plain(part) for part in value]
     if isinstance(value, float):
-        # With digits that mean something; JSON knows no NaN.
-        return float(f"{value:.10g}") if np.isfinite(value) else None
+        return value if np.isfinite(value) else None  # JSON knows no NaN
     return value if isinstance(value, str | int | bool | None) else str(value)
+
+
+def few_digits(value: float) -> float | None:
+    """Return a number with few digits, but all of those before its point; None for NaN."""
+    if np.isnan(value):
+        return None
+    return float(f"{value:.{DIGITS}g}" if not 10**DIGITS <= abs(value) < np.inf else f"{value:.0f}")
 
 
 def as_json(value: Any) -> str:
@@ -56,7 +65,7 @@ def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
 
 def save_json(path: Path, value: Any) -> None:
     """Write a value to a new file."""
-    write_atomically(path, (as_json(value) + "\n").encode(), overwrite=False)
+    write_atomically(path, (as_json(value) + "\n").encode("utf-8", "replace"), overwrite=False)
 
 
 def save_table(path: Path, columns: Mapping[str, Sequence[Any]], force: bool) -> None:
@@ -64,4 +73,4 @@ def save_table(path: Path, columns: Mapping[str, Sequence[Any]], force: bool) ->
     check_place(path, force)
     text = io.StringIO()
     write_csv(text, columns)
-    write_atomically(path, text.getvalue().encode(), force)
+    write_atomically(path, text.getvalue().encode("utf-8", "replace"), force)

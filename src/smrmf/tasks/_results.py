@@ -12,12 +12,9 @@ from smrmf._validation import ParameterError
 from smrmf.tables._results import MODEL, REPORT, SUMMARY, check_folder, write_results
 from smrmf.tasks._fit import FitRequest, FittedTable
 from smrmf.tasks._methods import find_method
-from smrmf.tasks._plain import plain, save_json
+from smrmf.tasks._plain import few_digits, plain, save_json
 from smrmf.tasks._progress import Stages, silent
 from smrmf.tasks._tables import PreparedTable, beside
-
-# Digits of the numbers in tables of results: more would be rounding.
-DIGITS = 6
 
 
 def result_tables(fitted: FittedTable) -> dict[str, dict[str, Any]]:
@@ -54,22 +51,30 @@ def rows_of(prepared: PreparedTable, chosen: np.ndarray, taken: set[str]) -> dic
     frame, names = prepared.table.frame, prepared.table.names
     if hasattr(frame, "columns"):
         part = frame[chosen.tolist()]
-        columns = {name: part[name].to_list() for name in names}
+        columns = {
+            name: as_it_stands(part[name].to_numpy()) if dtype.is_float() else part[name].to_list()
+            for name, dtype in part.schema.items()
+        }
     elif isinstance(frame, np.ndarray):
-        columns = dict(zip(names, frame[chosen].T, strict=True))
+        columns = {name: as_it_stands(column) for name, column in zip(names, frame[chosen].T, strict=True)}
     else:
         return {}  # of texts: most of thousands of words are zero in every row
     return {beside(name, taken): column for name, column in columns.items()}
 
 
+def as_it_stands(column: np.ndarray) -> list[Any]:
+    """Return values of a table with the digits that they have in their precision."""
+    if column.dtype.kind != "f":
+        return list(column.tolist())
+    return [None if np.isnan(value) else float(str(value)) for value in column]
+
+
 def rounded(column: Any) -> Any:
     """Return a column as tables of results have it: real numbers with few digits."""
-    values = column if isinstance(column, list) else np.asarray(column)
-    if isinstance(values, list):
-        return values
-    if values.dtype.kind != "f":
-        return values.tolist()
-    return [None if np.isnan(value) else float(f"{value:.{DIGITS}g}") for value in values]
+    if isinstance(column, list):
+        return column
+    values = np.asarray(column)
+    return [few_digits(value) for value in values.tolist()] if values.dtype.kind == "f" else values.tolist()
 
 
 def summary(fitted: FittedTable, request: FitRequest) -> dict[str, Any]:
@@ -85,9 +90,9 @@ def summary(fitted: FittedTable, request: FitRequest) -> dict[str, Any]:
         "n_clusters": int(model.labels_.max()) + 1,
         "sizes": np.bincount(model.labels_),
         "exemplars": exemplar_names(fitted),
-        "stability": getattr(model, "stability_", None),
-        "mean_confidence": model.confidence_.mean() if hasattr(model, "confidence_") else None,
-        "scores": fitted.scores,
+        "stability": few_digits(model.stability_) if hasattr(model, "stability_") else None,
+        "mean_confidence": few_digits(model.confidence_.mean()) if hasattr(model, "confidence_") else None,
+        "scores": fitted.scores and {name: few_digits(score) for name, score in fitted.scores.items()},
         "suggestion": None if fitted.suggestion is None else fitted.suggestion.reason,
         "notes": fitted.notes,
     }

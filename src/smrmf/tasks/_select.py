@@ -10,7 +10,7 @@ import numpy as np
 from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
-from smrmf.tasks._methods import find_method, set_known, set_written
+from smrmf.tasks._methods import find_method, refuse_twice, set_known, set_written
 from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
 from smrmf.tasks._results import rounded, rows_of
@@ -23,11 +23,12 @@ def select_rows(
     n: int,
     method: str = "FastSMRMF",
     settings: tuple[str, ...] = (),
-    seed: int = 0,
+    seed: int | None = None,
     stages: Stages = silent,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return so many rows that stand for the rest, best first, as they stand in the file, and notes."""
-    model = set_known(find_method(method, clusters=False), exemplars=n, random_state=seed)
+    refuse_twice(settings, exemplars="-n", random_state=None if seed is None else "--seed")
+    model = set_known(find_method(method, clusters=False), exemplars=n, random_state=seed or 0)
     if model.get_params(deep=False).get("n_clusters") is not None:
         # One cluster for every row to choose: then each stands for others.
         model.set_params(n_clusters=n)
@@ -52,7 +53,7 @@ def suggest_number(
     choice: TableChoice,
     least: int,
     most: int | None,
-    seed: int = 0,
+    seed: int | None = None,
     metric: str = "euclidean",
     stages: Stages = silent,
 ) -> tuple[Suggestion, list[str]]:
@@ -73,7 +74,7 @@ def suggest_number(
         raise ParameterError(f"--from {least} is more than what is usual: give --to, too.")
     with warnings.catch_warnings(record=True) as said, stages("Looking for the number of clusters"):
         warnings.simplefilter("always")
-        suggestion = suggest_n_clusters(prepared.X, numbers, metric=metric, random_state=seed)
+        suggestion = suggest_n_clusters(prepared.X, numbers, metric=metric, random_state=seed or 0)
     return suggestion, [*prepared.notes, *notes_of(said, prepared.preparation)]
 
 

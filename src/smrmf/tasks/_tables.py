@@ -125,8 +125,14 @@ class RowNames:
 
 def _on_ids(rows: RowNames) -> list[str]:
     """Return what a user must know of ids that name several rows."""
-    name, times = Counter(rows.names).most_common(1)[0]
-    return [f"{times} rows have the id {str(name)!r:.60}: ids name no single rows."] if times > 1 else []
+    times = Counter(rows.names)
+    name, most = times.most_common(1)[0]
+    if most == 1:
+        return []
+    several = sum(count > 1 for count in times.values())
+    if several == 1:
+        return [f"{most} rows have the id {str(name)!r:.60}: it names no single row."]
+    return [f"{several} ids stand on several rows, {str(name)!r:.60} on {most}: they name no single rows."]
 
 
 def prepare_table(choice: TableChoice) -> PreparedTable:
