@@ -73,7 +73,7 @@ def ax():
 
 
 def suggestion_of(**columns):
-    table = {name: np.linspace(0, 1, 5) for name in ("eigengap", "stability", "silhouette", "prediction")}
+    table = {name: np.linspace(0, 1, 5) for name in ("eigengap", "stability", "silhouette", "weakest")}
     table |= {"n_clusters": np.arange(2, 7), **columns}
     return SimpleNamespace(table=table, n_clusters=4, reason="Four it is, for " + "many good reasons " * 9)
 
@@ -314,7 +314,7 @@ def test_convergence_shows_the_history_on_the_scale_that_it_needs(model, ax):
 
 
 def test_suggestion_marks_the_number_in_every_panel_and_says_why():
-    found = suggestion_of(silhouette=np.array([0.1, np.nan, 0.3, 0.2, 0.1]), prediction=np.full(5, np.nan))
+    found = suggestion_of(silhouette=np.array([0.1, np.nan, 0.3, 0.2, 0.1]), weakest=np.full(5, np.nan))
     figure = Figure()
     axes = plot.suggestion(found, figure)
     assert len(axes) == 4

@@ -164,7 +164,7 @@ def test_a_line_has_no_gap_and_components_have_a_whole_one():
 def test_the_larger_of_equal_numbers_is_chosen():
     evidence = {
         "stability": np.array([1.0, 0.99, 0.7, 0.9]),
-        "prediction": np.array([1.0, 0.98, 0.6, 0.2]),
+        "weakest": np.array([1.0, 0.98, 0.6, 0.2]),
         "eigengap": np.array([0.5, 0.5, -0.5, np.nan]),
     }
     ranked, chosen, reason = decide([2, 3, 4, 5], evidence)
@@ -174,6 +174,13 @@ def test_the_larger_of_equal_numbers_is_chosen():
     evidence["eigengap"] = np.array([0.5, 0.5, 0.3, np.nan])
     assert "also clear: 2, 4." in decide([2, 3, 4, 5], evidence)[2]
     assert decide([5], {name: column[3:] for name, column in evidence.items()})[1] is None
+    # Where nothing is clear, the best of each kind of evidence is said, and no number, as these may differ.
+    evidence |= {"stability": np.array([0.48, 0.49, 0.7, 0.6]), "weakest": np.array([0.6, 0.5, 0.1, 0.0])}
+    ranked, chosen, reason = decide([2, 3, 4, 5], evidence | {"eigengap": np.zeros(4)})
+    assert (ranked[0], chosen) == (2, None)
+    assert (
+        "any number of clusters from 2 to 5 (stability at most 0.70, weakest cluster at most 60%)" in reason
+    )
 
 
 def test_agreement_is_that_of_the_best_matching():

@@ -73,7 +73,7 @@ def suggest_n_clusters(
         The points are split into random halves, each is clustered by itself, and the clusters of one,
         extended to the other by neighbours, are compared with those found there: the adjusted Rand index, 1
         if they are the same.
-    ``prediction``
+    ``weakest``
         The same comparison, but of the weakest cluster, which is found again worst: the share of its points
         that are.
     ``eigengap``
@@ -160,10 +160,10 @@ def find_evidence(
         for number, compared in agreements(X, problem.neighbors, numbers, draws, pool).items():
             found[number] += compared
     whole = nested_labels(X, problem.graph(), numbers, draws, pool)
-    stability, prediction = np.array([np.mean(found[number], axis=0) for number in numbers]).T
+    stability, weakest = np.array([np.mean(found[number], axis=0) for number in numbers]).T
     return {
         "stability": stability,
-        "prediction": prediction,
+        "weakest": weakest,
         "eigengap": np.array([gap_beyond_continuum(whole.values, number) for number in numbers]),
         "silhouette": silhouettes(X, [whole.labels[number] for number in numbers], draws),
     }
@@ -201,7 +201,7 @@ def silhouettes(X: Any, clusterings: list[np.ndarray], draws: np.random.RandomSt
 
 def decide(numbers: list[int], evidence: dict[str, np.ndarray]) -> tuple[tuple[int, ...], int | None, str]:
     """Rank the numbers, choose one if it is clear, and say why."""
-    stability, weakest = evidence["stability"], evidence["prediction"]
+    stability, weakest = evidence["stability"], evidence["weakest"]
     gap = np.nan_to_num(evidence["eigengap"], nan=-1.0)
     firm = (stability >= FIRM) | ((stability >= FAIRLY_FIRM) & (gap >= GAP))
     clear = firm & (weakest >= WEAKEST)
@@ -213,14 +213,15 @@ def decide(numbers: list[int], evidence: dict[str, np.ndarray]) -> tuple[tuple[i
     # The chosen one, then the other clear ones, then those in doubt, each by their support.
     order = np.lexsort((-support, ~clear, np.arange(len(numbers)) != best))
     ranked = tuple(numbers[place] for place in order)
-    measured = f"stability {stability[best]:.2f}, weakest cluster {weakest[best]:.0%}"
     if not clear.any():
+        # No number is named: the one of the best stability may not be that of the best weakest cluster.
         doubt = (
             f"No clear answer: halves of the points do not agree on any number of clusters from {numbers[0]} "
-            f"to {numbers[-1]}, best on {numbers[best]} ({measured}); there may be no clusters, but a "
-            "continuum."
+            f"to {numbers[-1]} (stability at most {stability.max():.2f}, weakest cluster at most "
+            f"{weakest.max():.0%}); there may be no clusters, but a continuum."
         )
         return ranked, None, doubt
+    measured = f"stability {stability[best]:.2f}, weakest cluster {weakest[best]:.0%}"
     others = [str(numbers[place]) for place in order[1:] if clear[place]]
     also = f"also clear: {', '.join(others)}" if others else "no other number is as clear"
     return (

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-EVIDENCE = ("eigengap", "stability", "silhouette", "prediction")
+EVIDENCE = ("eigengap", "stability", "silhouette", "weakest")
 LINE = 75  # letters of the sentence in one line
 MOST_TICKS = 20
 
@@ -25,7 +25,7 @@ def suggestion(suggestion: Any, figure: Figure | None = None) -> np.ndarray:
     Parameters
     ----------
     suggestion : object
-        Has ``table``, with the columns "n_clusters", "eigengap", "stability", "silhouette" and "prediction",
+        Has ``table``, with the columns "n_clusters", "eigengap", "stability", "silhouette" and "weakest",
         ``n_clusters``, the number suggested or None, and ``reason``, a sentence.
     figure : Figure or None, default=None
         Where to draw; None makes a new one with pyplot.
@@ -41,10 +41,10 @@ def suggestion(suggestion: Any, figure: Figure | None = None) -> np.ndarray:
     >>> from matplotlib.figure import Figure
     >>> import smrmf
     >>> table = {"n_clusters": [2, 3, 4], "eigengap": [0.1, 0.4, 0.1], "stability": [0.9, 1.0, 0.7]}
-    >>> table |= {"silhouette": [0.3, 0.5, 0.4], "prediction": [0.9, 0.95, 0.8]}
+    >>> table |= {"silhouette": [0.3, 0.5, 0.4], "weakest": [0.9, 0.95, 0.8]}
     >>> found = SimpleNamespace(table=table, n_clusters=3, reason="Three groups are firm.")
     >>> [ax.get_ylabel() for ax in smrmf.plot.suggestion(found, figure=Figure())]
-    ['eigengap', 'stability', 'silhouette', 'prediction']
+    ['eigengap', 'stability', 'silhouette', 'weakest']
     """
     numbers, columns = _table(suggestion)
     with drawing() as pyplot:
