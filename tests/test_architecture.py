@@ -67,8 +67,8 @@ MODULES = {
         *("_read", "_record", "_results", "_scaling"),
     },
     "report": {
-        *("_certainty", "_code", "_compared", "_exemplars", "_findings", "_images", "_kept", "_map", "_page"),
-        *("_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
+        *("_certainty", "_code", "_compared", "_evidence", "_exemplars", "_findings", "_images", "_kept"),
+        *("_map", "_page", "_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
     },
     "tasks": {
         *("_ask", "_demo", "_fit", "_methods", "_plain", "_progress", "_results", "_scores", "_select"),

@@ -171,7 +171,7 @@ def test_the_summary_says_what_was_found_and_how(found):
     assert all(name.endswith("<b>") for names in summary["exemplars"] for name in names)
 
 
-def test_a_report_has_the_ids_the_words_and_the_command(birds, tmp_path, monkeypatch, capsys):
+def test_a_report_has_the_ids_the_words_and_the_command(birds, found, tmp_path, monkeypatch, capsys):
     words = ["fit", str(birds), "-k", "3", "--id", "name", "--label-column", "species", "--report"]
     monkeypatch.setattr(sys, "argv", ["smrmf", *words])
     monkeypatch.chdir(tmp_path)
@@ -187,6 +187,22 @@ def test_a_report_has_the_ids_the_words_and_the_command(birds, tmp_path, monkeyp
     assert "TablePreparation" in page
     assert "Chinstrap" in page
     assert "island=Dream" not in page
+    # The evidence for the number that was given is on the page, and changes nothing.
+    assert "3 (here)" in page
+    assert "clusters of a random half of the rows are found again in the other half to" in page
+    assert (tmp_path / "birds_clusters" / "labels.csv").read_bytes() == (found / "labels.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "given", "compared"), [(200, 22, [*range(2, 21), 22]), (200, 30, None), (12, 2, None)]
+)
+def test_a_report_compares_the_number_given_with_the_usual_ones(n_rows, given, compared, tmp_path):
+    path = tmp_path / "t.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(n_rows, 2)))
+    fitted = fit_table(FitRequest(TableChoice(str(path)), given, report=True))
+    assert fitted.model.labels_.max() + 1 == given
+    assert (fitted.suggestion and list(fitted.suggestion.table["n_clusters"])) == compared
+    assert fit_table(FitRequest(TableChoice(str(path)), given)).suggestion is None
 
 
 def test_an_earlier_result_is_replaced_only_by_force(birds, found, capsys):

@@ -36,6 +36,7 @@ from smrmf import (
 from smrmf.inspection import cluster_profiles, neighborhoods
 from smrmf.report import write_report
 from smrmf.report._code import code_of
+from smrmf.report._findings import firm_word
 from smrmf.report._images import recognised_shape
 from smrmf.report._profiles import in_words
 from smrmf.report._subject import subject_of
@@ -154,14 +155,35 @@ def test_clusters_between_others_have_a_range_and_no_side():
 
 def test_low_stability_and_unclear_numbers_are_doubts(model, page):
     table = {"n_clusters": np.arange(2, 5), "stability": np.array([0.5, 0.4, 0.3])}
+    table["weakest"] = np.array([0.9, 0.1, 0.2])
     unclear = SimpleNamespace(table=table, n_clusters=None, reason="No clear answer: <b>none</b>.")
     said = page(model, suggestion=unclear)
     assert "cuts through a continuum" in said.words
     assert "No clear answer: <b>none</b>." in said.words
     assert "3 (here)" in said.words
+    # The weaker of what speaks for the clusters decides, and neither goes by the name of the other.
+    assert "The clusters are not firm" in said.words
+    assert f"agree with them to {model.stability_:.2f}, and 3 clusters of a random half" in said.words
+    assert "found again in the other half to 0.40" in said.words
+    assert "The weakest of them keeps only 10% of its rows there" in said.words
     assert "continuum" not in page(model).words
     other = SimpleNamespace(table=table, n_clusters=2, reason="Two.")
-    assert "2 has the best support, and not 3" in page(model, suggestion=other).words
+    said = page(model, suggestion=other).words
+    assert "2 has the best support, and not 3" in said
+    assert "cuts through a continuum" in said
+    table["stability"] = table["weakest"] = np.array([1.0, 1.0, 1.0])
+    firm = page(model, suggestion=SimpleNamespace(table=table, n_clusters=3, reason="Three.")).words
+    assert f"The clusters are {firm_word(model.stability_)}: " in firm
+    assert "continuum" not in firm
+    elsewhere = {name: column[2:] for name, column in table.items()}
+    beside = SimpleNamespace(table=elsewhere, n_clusters=None, reason="Only four.")
+    assert "random half" not in page(model, suggestion=beside).words
+
+
+def test_words_for_how_firm_clusters_are_change_at_these_agreements():
+    agreements = [1.0, 0.9, 0.89, 0.8, 0.79, 0.6, 0.59, -0.5]
+    words = ["very firm", "very firm", "firm", "firm", "fairly firm", "fairly firm", "not firm", "not firm"]
+    assert list(map(firm_word, agreements)) == words
 
 
 def test_boundary_rows_are_the_least_confident(model, page):

@@ -64,7 +64,9 @@ def fit(
         from smrmf.tasks._results import check_output, summary, write_fit
         from smrmf.tasks._tables import TableChoice
 
-        request = FitRequest(TableChoice(table, **choice), clusters, method, exemplars, settings, seed)
+        request = FitRequest(
+            TableChoice(table, **choice), clusters, method, exemplars, settings, seed, report
+        )
         folder = output or default_folder(table)
         check_output(folder, request, force, report)
         fitted = fit_table(request, stage)
@@ -93,7 +95,7 @@ def show(fitted: Any) -> None:
 
     model = fitted.model
     if fitted.suggestion is not None:
-        say(fitted.suggestion.reason)
+        say(f"How many clusters? {fitted.suggestion.reason}")
     say("")
     for first, *more in cluster_sentences(fitted, SHOWN_EXEMPLARS, SHOWN_FEATURES):
         say(first, style="bold")
@@ -102,7 +104,7 @@ def show(fitted: Any) -> None:
     say("")
     if hasattr(model, "stability_") and model.labels_.max() > 0:
         doubtful = int(np.count_nonzero(model.confidence_ < 0.5))
-        firm = f"Stability {score(model.stability_)} of 1 (how well many clusterings of this table agree)"
+        firm = f"Agreement {score(model.stability_)} of 1 (of clusterings of this table made in other ways)"
         say(f"{firm}; {doubtful} of {len(model.labels_)} rows have a confidence below 0.5.")
     if fitted.scores is not None:
         names = list(fitted.scores)[:3]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from smrmf.report._evidence import Halves, found_in_halves
 from smrmf.report._profiles import OWN_RANGE, Contrast, Profiles
 from smrmf.report._subject import Subject
 from smrmf.report._words import count, percent, score
@@ -17,6 +18,8 @@ FIRM = [(0.9, "very firm"), (0.8, "firm"), (0.6, "fairly firm"), (-1.0, "not fir
 SURE, BOUNDARY = 0.9, 0.6
 # Clusters are about equally large if the smallest has this share of the largest.
 EVEN = 0.9
+# A cluster that keeps fewer of its rows in another half of them is hardly found again.
+HARDLY = 0.5
 
 
 @dataclass(frozen=True)
@@ -30,10 +33,11 @@ class Findings:
 
 def findings(subject: Subject, profiles: Profiles | None, suggestion: Any) -> Findings:
     """Return what a page says first."""
+    halves = found_in_halves(subject, suggestion)
     return Findings(
         found=[_how_many(subject), _what(subject, profiles)],
-        firm=_firmness(subject),
-        doubts=_doubts(subject, suggestion),
+        firm=_firmness(subject, halves),
+        doubts=_doubts(subject, suggestion, halves),
     )
 
 
@@ -97,26 +101,32 @@ def told(contrast: Contrast, profiles: Profiles, cluster: int) -> str:
     return f"where {contrast.feature} is {word} {contrast.here}, against {contrast.elsewhere} elsewhere"
 
 
-def firm_word(stability: float) -> str:
+def firmness_of(subject: Subject, halves: Halves | None) -> float | None:
+    """Return how firm the clusters are by the weaker of what speaks for them; None where nothing is known."""
+    stability = getattr(subject.model, "stability_", None)
+    agreements = (stability, None if halves is None else halves.agreement)
+    return min((float(found) for found in agreements if found is not None), default=None)
+
+
+def firm_word(firmness: float) -> str:
     """Return how firm clusters are, in a word or two."""
-    return next(word for least, word in FIRM if stability >= least)
+    return next(word for least, word in FIRM if firmness >= least)
 
 
-def _firmness(subject: Subject) -> list[str]:
+def _firmness(subject: Subject, halves: Halves | None) -> list[str]:
     """Say how firm the clusters are, and how sure the rows."""
     found: list[str] = []
     if len(subject.clusters) == 1:
         return found
-    if (stability := getattr(subject.model, "stability_", None)) is not None:
-        found.append(
-            f"The clusters are {firm_word(stability)}: clusterings of the same rows made in other ways agree "
-            f"with them to {score(float(stability))}, where 1 is full agreement and 0 is chance."
-        )
+    if (firmness := firmness_of(subject, halves)) is not None:
+        found.append(f"The clusters are {firm_word(firmness)}: {_what_agrees(subject, halves)}.")
+        if halves is not None and halves.weakest < HARDLY:
+            found.append(f"The weakest of them keeps only {percent(halves.weakest)} of its rows there.")
     if subject.confidence is not None:
         sure = int(np.count_nonzero(subject.confidence >= SURE))
         between = int(np.count_nonzero(subject.confidence < BOUNDARY))
         # What is firm as a whole may be so of rows that are all in doubt.
-        firm = stability is not None and stability >= FIRM[1][0]
+        firm = firmness is not None and firmness >= FIRM[1][0]
         however = firm and 2 * sure < subject.n_samples
         said = f"{'But of' if however else 'Of'} the {count(subject.n_samples)}, "
         said += (
@@ -131,12 +141,25 @@ def _firmness(subject: Subject) -> list[str]:
     return found
 
 
-def _doubts(subject: Subject, suggestion: Any) -> list[str]:
+def _what_agrees(subject: Subject, halves: Halves | None) -> str:
+    """Say how well other clusterings of the same rows agree, and those of halves of the rows."""
+    parts = []
+    if (stability := getattr(subject.model, "stability_", None)) is not None:
+        parts.append(f"clusterings of all rows made in other ways agree with them to {score(stability)}")
+    if halves is not None:
+        parts.append(
+            f"{len(subject.clusters)} clusters of a random half of the rows are found again in the other "
+            f"half to {score(max(halves.agreement, 0.0))}"
+        )
+    return ", and ".join(parts) + ", where 1 is full agreement and 0 is chance"
+
+
+def _doubts(subject: Subject, suggestion: Any, halves: Halves | None) -> list[str]:
     """Say where the clusters may not be there, or not be as many."""
     found, n_clusters = [], len(subject.clusters)
-    stability = getattr(subject.model, "stability_", None)
+    firmness = firmness_of(subject, halves)
     unclear = suggestion is not None and suggestion.n_clusters is None
-    shaky = stability is not None and stability < FIRM[2][0] and n_clusters > 1
+    shaky = firmness is not None and firmness < FIRM[2][0] and n_clusters > 1
     if unclear:
         found.append("No number of clusters is clearly right for these rows.")
     elif suggestion is not None and int(suggestion.n_clusters) != n_clusters:

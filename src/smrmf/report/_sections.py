@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import smrmf
-from smrmf.inspection._table import written
 from smrmf.report._certainty import certainty_of
 from smrmf.report._code import code_of, written_parameters
 from smrmf.report._compared import compared_of
+from smrmf.report._evidence import evidence_of
 from smrmf.report._exemplars import ShownExemplar, has_exemplars
 from smrmf.report._findings import BOUNDARY, SURE, findings
 from smrmf.report._images import PIXEL, Images
@@ -42,7 +42,7 @@ def sections(
         "findings": findings(subject, profiles, suggestion),
         "sizes": sizes,
         "size_parts": [part for part in (sizes[:MOST_SIZES], sizes[MOST_SIZES:]) if part],
-        "suggestion": _evidence(subject, suggestion),
+        "suggestion": evidence_of(subject, suggestion),
         "exemplars": shown,
         "words": _words(subject, images is not None),
         "cards": _cards(subject, profiles, images, shown),
@@ -180,23 +180,6 @@ def _values(
         rows.append({"name": short(subject.name(found.row), 40), "cluster": found.cluster, "cells": cells})
     columns = [(str(table.names[j]), True) for j in chosen] + [(name, False) for name in texts]
     return {"columns": columns, "rows": rows, "cut": len(chosen) < len(ranked)}
-
-
-def _evidence(subject: Subject, suggestion: Any) -> dict[str, Any] | None:
-    """Return the table of a suggestion of how many clusters."""
-    if suggestion is None:
-        return None
-    names = [str(name) for name in suggestion.table]  # of a plain table and of frames alike, below
-    if hasattr(suggestion.table, "columns"):
-        names = [str(name) for name in suggestion.table.columns]
-    columns = [np.asarray(suggestion.table[name]) for name in names]
-    rows: list[dict[str, Any]] = []
-    for cells in zip(*columns, strict=True):
-        texts = [f"{cell:.2f}" if isinstance(cell, float | np.floating) else written(cell) for cell in cells]
-        own = int(columns[names.index("n_clusters")][len(rows)]) == len(subject.clusters)
-        rows.append({"cells": texts, "own": own})
-    shown = ["clusters" if name == "n_clusters" else name for name in names]
-    return {"reason": suggestion.reason, "columns": shown, "rows": rows}
 
 
 def _n_columns(subject: Subject) -> int:

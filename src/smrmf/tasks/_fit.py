@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 
 from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, cluster_profiles, suggest_n_clusters
-from smrmf.inspection._suggestion import POINTS_PER_CLUSTER
+from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import chooses, find_method, is_set, refuse_twice, set_known, set_written
 from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import IterationTeller, Stages, silent
@@ -25,7 +25,10 @@ MOST_PROFILED = 20  # features of every cluster that are described
 
 @dataclass(frozen=True)
 class FitRequest:
-    """What to cluster and how; without a number of clusters the one that the table suggests."""
+    """What to cluster and how; without a number of clusters the one that the table suggests.
+
+    A report shows the evidence for the number of clusters, also for one that was given.
+    """
 
     choice: TableChoice
     n_clusters: int | None = None
@@ -33,6 +36,7 @@ class FitRequest:
     exemplars: int | float | None = None
     settings: tuple[str, ...] = ()
     seed: int | None = None
+    report: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +81,8 @@ def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
         # As if the table had come as a frame, of which the fit would have made two copies more.
         model.feature_names_in_ = np.array(prepared.feature_names, dtype=object)
         prepared.preparation.set_output(transform="polars")
+    if request.report and suggestion is None:
+        suggestion = _compare_numbers(model, prepared, stages)
     pipeline = Pipeline([("table", prepared.preparation), ("model", model)])
     scores = compare(prepared.table.labels, model.labels_)
     return FittedTable(pipeline, prepared, suggestion, [*prepared.notes, *notes], scores)
@@ -116,6 +122,18 @@ def _choose_number(
         raise ParameterError(f"{suggestion.reason} Choose a number yourself, such as --clusters {first}.")
     model.set_params(n_clusters=suggestion.n_clusters)
     return suggestion
+
+
+def _compare_numbers(model: Any, prepared: PreparedTable, stages: Stages) -> Suggestion | None:
+    """Return the evidence for the number that was fitted beside the usual ones; None if it has none."""
+    n_rows, fitted = prepared.table.n_rows, len(set(model.labels_.tolist()))
+    if not 2 <= fitted <= n_rows // POINTS_PER_CLUSTER:
+        return None
+    numbers = sorted({*checked_numbers(None, n_rows), fitted})
+    # The fit has said what there is to say of the columns.
+    with stages("Comparing numbers of clusters"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return suggest_n_clusters(prepared.X, numbers, **_shared(model))
 
 
 def _shared(model: Any) -> dict[str, Any]:
