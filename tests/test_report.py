@@ -208,8 +208,9 @@ def test_known_classes_are_only_compared(model, iris, page):
     said = page(model, classes=names).words
     assert f"adjusted Rand index {adjusted_rand_score(iris.target, model.labels_):.2f}" in said
     assert "played no part in the fit" in said
-    names[:7] = None
-    assert "Of 7 rows the class is not known" in page(model, classes=names).words
+    names[:4], names[4:7] = None, pd.NA
+    for given in (names, iter(names), pd.Series(names)):
+        assert "Of 7 rows the class is not known" in page(model, classes=given).words
 
 
 def test_rows_of_words_are_shown_and_numbers_profiled(model, iris, page):
@@ -220,6 +221,15 @@ def test_rows_of_words_are_shown_and_numbers_profiled(model, iris, page):
     assert "kind is setosa in 100% of its rows, 0% elsewhere" in shown.words
     assert '["kind","' in shown.data
     assert "none" not in re.findall(r'"features":\[(.*?)\]', shown.data)[0]
+
+
+def test_columns_of_pandas_have_any_names_and_cells(model, iris, page):
+    frame = pd.DataFrame(iris.data)
+    frame[4] = [np.zeros(row % 3) for row in range(150)]
+    frame[5] = [pd.NA, "known"] * 75
+    assert '"features":["0","1","2","3"]' in page(model, frame).data
+    pairs = pd.MultiIndex.from_product([["sepal", "petal"], ["length", "width"]])
+    assert '"petal width"' in page(model, pd.DataFrame(iris.data, columns=pairs)).data
 
 
 def test_a_single_cluster_is_said_to_be_one(iris, page):
@@ -393,6 +403,7 @@ REFUSED = [
     ({"X": np.full((150, 4), np.inf)}, "in column 'x0' that is not finite"),
     ({"X": [["a", "b"]] * 150}, "X has entries that are no numbers"),
     ({"X": np.zeros(150)}, r"X has shape \(150,\)"),
+    ({"X": pd.DataFrame(np.zeros((150, 2)), columns=[1, "1"])}, "X has 2 columns called '1': give each"),
     ({"ids": ["a"]}, "ids has 1 entries, but the model was fitted to 150 rows"),
     ({"ids": 3}, "ids=3 is not valid"),
     ({"classes": [1, 2]}, "classes has 2 entries"),

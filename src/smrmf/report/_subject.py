@@ -15,7 +15,7 @@ from smrmf.inspection._explanation import unit_rows
 from smrmf.inspection._table import last_step
 from smrmf.plot._model import check_model
 from smrmf.report._images import check_shape, recognised_shape
-from smrmf.report._table import ReadableTable, table_of, table_of_fit
+from smrmf.report._table import ReadableTable, is_missing, table_of, table_of_fit
 
 # So many rows tell whether the table is in the unit of the fit.
 COMPARED_ROWS = 50
@@ -113,9 +113,9 @@ def one_word_each(name: str, given: Any, n_samples: int) -> list[str]:
 
 def _classes(given: Any, n_samples: int) -> np.ndarray:
     """Return the known class of every row as a word, empty where it is not known."""
-    words = one_word_each("classes", given, n_samples)
-    missing = [value is None or value != value for value in given]
-    return np.array(["" if gone else word for word, gone in zip(words, missing, strict=True)])
+    if isinstance(given, Iterable) and not isinstance(given, str):
+        given = ["" if is_missing(value) else value for value in given]
+    return np.array(one_word_each("classes", given, n_samples))
 
 
 def _image_shape(given: Any, table: ReadableTable) -> tuple[int, ...] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +12,7 @@ import narwhals.stable.v2.selectors as selectors
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._validation import ParameterError
+from smrmf._validation import ParameterError, shown
 from smrmf.graph.columns import numbered_names
 from smrmf.inspection._explanation import unit_rows
 
@@ -84,7 +85,7 @@ def table_of_fit(model: Any, before: Any, feature_names: Any) -> ReadableTable:
 def table_of(X: Any, n_samples: int, model: Any, feature_names: Any) -> ReadableTable:
     """Return a table that somebody gave; refuse what is not one row of it for every point of the fit."""
     if nw.dependencies.is_into_dataframe(X):
-        table = _of_frame(nw.from_native(X, eager_only=True), feature_names)
+        table = _of_frame(_with_text_names(X), feature_names)
     else:
         values = _of_array(X)
         known = getattr(model, "feature_names_in_", None)
@@ -104,22 +105,45 @@ def _of_frame(frame: Any, feature_names: Any) -> ReadableTable:
     numeric = frame.select(selectors.numeric() | selectors.boolean()).columns
     # The one string that a column of words needs for what is missing; None would be a word.
     words = {
-        str(name): np.array([MISSING if _is_missing(word) else str(word) for word in frame[name].to_list()])
+        name: np.array(
+            [MISSING if is_missing(word) else str(word) for word in frame.get_column(name).to_list()]
+        )
         for name in frame.columns
         if name not in numeric
     }
-    columns = [np.asarray(frame[name].cast(nw.Float64).to_numpy(), dtype=float) for name in numeric]
+    columns = [
+        np.asarray(frame.get_column(name).cast(nw.Float64).to_numpy(), dtype=float) for name in numeric
+    ]
     # A column without a value says nothing.
     kept = [place for place, column in enumerate(columns) if not np.isnan(column).all()]
-    names = np.array([str(name) for name in numeric], dtype=object)
+    names = np.array(numeric, dtype=object)
     if feature_names is not None:
         names = _names(feature_names, None, len(frame.columns))[[frame.columns.index(n) for n in numeric]]
     values = np.column_stack([columns[k] for k in kept]) if kept else np.empty((len(frame), 0))
     return ReadableTable(values, names[kept].astype(str) if kept else np.empty(0, str), words)
 
 
-def _is_missing(word: Any) -> bool:
-    return word is None or word != word  # NaN is the only value that is not itself
+def _with_text_names(X: Any) -> Any:
+    """Return a frame whose columns are called by texts, which those of pandas need not be."""
+    if nw.dependencies.is_pandas_like_dataframe(X):
+        names = [" ".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in X.columns]
+        shared, times = Counter(names).most_common(1)[0] if names else ("", 0)
+        if times > 1:
+            raise ParameterError(
+                f"X has {times} columns called {shown(shared)}: give each a name of its own."
+            )
+        X = X.set_axis(names, axis=1)
+    return nw.from_native(X, eager_only=True)
+
+
+def is_missing(word: Any) -> bool:
+    """Tell whether a cell is empty: None, NaN, or what stands for these in frames."""
+    try:
+        return word is None or bool(word != word)  # NaN is not itself
+    except TypeError:  # pandas does not say of its NA whether it is itself
+        return True
+    except ValueError:  # a cell that has an array
+        return False
 
 
 def _of_array(X: Any) -> Any:
