@@ -36,9 +36,9 @@ from smrmf import (
 from smrmf.inspection import cluster_profiles, neighborhoods
 from smrmf.report import write_report
 from smrmf.report._code import code_of
-from smrmf.report._findings import firm_word
+from smrmf.report._findings import firm_word, told, worth_a_headline
 from smrmf.report._images import recognised_shape
-from smrmf.report._profiles import in_words
+from smrmf.report._profiles import OWN, Contrast, in_words
 from smrmf.report._subject import subject_of
 from smrmf.report._table import ReadableTable, number
 
@@ -153,6 +153,32 @@ def test_clusters_between_others_have_a_range_and_no_side():
     assert in_words(0.25, 0.0) == "somewhat higher"
 
 
+def test_the_first_sentences_say_what_differs_most_and_nothing_of_what_hardly_differs(model, page):
+    draws = np.random.default_rng(0)
+    noise = pd.DataFrame({"noise": draws.normal(size=150)})
+    assert not re.search("where (noise|weak|kind) is", page(model, noise).words)
+    weak = noise.assign(weak=model.labels_ + draws.normal(size=150))
+    assert ", where weak is typically" in page(model, weak).words
+    words = weak.assign(kind=np.array(["red", "green", "blue"])[model.labels_])
+    said = "where kind is (red|green|blue) in 100% of the rows, against 0% elsewhere"
+    assert len(re.findall(said, page(model, words).words)) == 2
+
+
+@pytest.mark.parametrize(
+    ("here", "degree", "span", "strength", "worth"),
+    [
+        ("2.0", "often higher", "", 0.4, True),
+        ("2.0", "somewhat higher", "", 0.3, False),
+        ("1.0", "often higher", "", 0.4, False),
+        ("1.0", OWN, "0.9 to 1.1", 0.6, True),
+    ],
+)
+def test_a_headline_is_large_and_reads_as_a_difference(here, degree, span, strength, worth):
+    contrast = Contrast("x", here, span, "1.0", degree, 0.3, strength, True)
+    assert worth_a_headline(contrast) == worth
+    assert ("mostly 0.9 to 1.1, as it seldom is elsewhere" in told(contrast)) == (degree == OWN)
+
+
 def test_low_stability_and_unclear_numbers_are_doubts(model, page):
     table = {"n_clusters": np.arange(2, 5), "stability": np.array([0.5, 0.4, 0.3])}
     table["weakest"] = np.array([0.9, 0.1, 0.2])
@@ -165,7 +191,7 @@ def test_low_stability_and_unclear_numbers_are_doubts(model, page):
     assert "The clusters are not firm" in said.words
     assert f"agree with them to {model.stability_:.2f}, and 3 clusters of a random half" in said.words
     assert "found again in the other half to 0.40" in said.words
-    assert "The weakest of them keeps only 10% of its rows there" in said.words
+    assert "Of the weakest cluster there, 10% is found again" in said.words
     assert "continuum" not in page(model).words
     other = SimpleNamespace(table=table, n_clusters=2, reason="Two.")
     said = page(model, suggestion=other).words
@@ -235,7 +261,9 @@ def test_columns_of_pandas_have_any_names_and_cells(model, iris, page):
 def test_a_single_cluster_is_said_to_be_one(iris, page):
     alone = FastSMRMF(n_clusters=1, random_state=0).fit(iris.data[:30])
     shown = page(alone)
-    assert "All 30 rows are in one cluster" in shown.words
+    assert "All 30 rows are in one cluster: one was asked for" in shown.words
+    alone.n_clusters = 2
+    assert "All 30 rows are in one cluster: the fit has found no other" in page(alone).words
     assert "What sets every cluster apart" not in shown.words
 
 
@@ -252,6 +280,20 @@ def test_a_single_cluster_is_said_to_be_one(iris, page):
 )
 def test_numbers_are_written_as_people_read_them(value, decimals, text):
     assert number(value, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "text"),
+    [
+        (np.exp(np.linspace(-5, 3, 99)), 0.0134, "0.01"),  # few large ones make no others nothing
+        (np.r_[np.zeros(80), np.linspace(0.1, 0.9, 20)], 0.25, "0.25"),  # nor do many zeros
+        (np.r_[np.linspace(0, 12, 98) + 0.5, 1e4], 3.94, "3.9"),
+        (np.linspace(36, 37, 50) * 1000, 36_123.456, "36,123"),
+        (np.full(9, 0.25), 0.25, "0.25"),
+    ],
+)
+def test_decimals_tell_the_middle_half_apart(column, value, text):
+    assert readable(column[:, None]).written(value, 0) == text
 
 
 # What it is made of

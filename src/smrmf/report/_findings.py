@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from smrmf.report._evidence import Halves, found_in_halves
-from smrmf.report._profiles import OWN_RANGE, Contrast, Profiles
+from smrmf.report._profiles import Contrast, Profiles
 from smrmf.report._subject import Subject
 from smrmf.report._words import count, percent, score
 
@@ -18,6 +18,8 @@ FIRM = [(0.9, "very firm"), (0.8, "firm"), (0.6, "fairly firm"), (-1.0, "not fir
 SURE, BOUNDARY = 0.9, 0.6
 # Clusters are about equally large if the smallest has this share of the largest.
 EVEN = 0.9
+# So large a contrast, in shares of rows or of pairs of them, is worth to be said first of a cluster.
+HEADLINE = 0.33
 # A cluster that keeps fewer of its rows in another half of them is hardly found again.
 HARDLY = 0.5
 
@@ -44,7 +46,9 @@ def findings(subject: Subject, profiles: Profiles | None, suggestion: Any) -> Fi
 def _how_many(subject: Subject) -> str:
     rows, n_clusters = count(subject.n_samples), len(subject.clusters)
     if n_clusters == 1:
-        return f"All {rows} are in one cluster: nothing parts them."
+        asked = getattr(subject.model, "n_clusters", None) == 1
+        why = "one was asked for, and no other number was tried" if asked else "the fit has found no other"
+        return f"All {rows} are in one cluster: {why}."
     return (
         f"The {rows} fall into {n_clusters} clusters: groups whose rows are more like each other than like "
         "the rest."
@@ -78,12 +82,20 @@ def _clause(cluster: int, profiles: Profiles | None) -> str:
     if profiles.table.is_sparse:
         words = [contrast.feature for contrast in profiles.contrasts(cluster, 3)]
         return f", where {_quoted(words)} are common" if len(words) > 1 else ""
-    contrasts, kinds = profiles.contrasts(cluster, 1), profiles.kinds(cluster)
-    # Both are differences of shares: of pairs of rows, and of rows.
-    if kinds and kinds[0].effect > profiles.strongest(cluster):
+    numbers, kinds = (
+        list(filter(worth_a_headline, found))
+        for found in (profiles.contrasts(cluster), profiles.kinds(cluster))
+    )
+    # Both strengths are differences of shares: of pairs of rows, and of rows.
+    if kinds and (not numbers or kinds[0].strength > numbers[0].strength):
         word = kinds[0]
         return f", where {word.feature} in {word.here} of the rows, against {word.elsewhere} elsewhere"
-    return f", {told(contrasts[0], profiles, cluster)}" if contrasts else ""
+    return f", {told(numbers[0])}" if numbers else ""
+
+
+def worth_a_headline(contrast: Contrast) -> bool:
+    """Tell whether a contrast is large, and still one as it is written."""
+    return contrast.strength >= HEADLINE and (contrast.here != contrast.elsewhere or contrast.has_own_range)
 
 
 def _quoted(words: list[str]) -> str:
@@ -91,11 +103,9 @@ def _quoted(words: list[str]) -> str:
     return ", ".join(marked[:-1]) + f" and {marked[-1]}"
 
 
-def told(contrast: Contrast, profiles: Profiles, cluster: int) -> str:
+def told(contrast: Contrast) -> str:
     """Return a contrast as a clause."""
-    column = int(profiles.order[cluster][0])
-    apart = float(profiles.apart[cluster, column])
-    if contrast.degree == "a range of its own" and apart >= OWN_RANGE and contrast.span:
+    if contrast.has_own_range:
         return f"where {contrast.feature} is mostly {contrast.span}, as it seldom is elsewhere"
     word = "on average" if contrast.on_average else "typically"
     return f"where {contrast.feature} is {word} {contrast.here}, against {contrast.elsewhere} elsewhere"
@@ -121,7 +131,7 @@ def _firmness(subject: Subject, halves: Halves | None) -> list[str]:
     if (firmness := firmness_of(subject, halves)) is not None:
         found.append(f"The clusters are {firm_word(firmness)}: {_what_agrees(subject, halves)}.")
         if halves is not None and halves.weakest < HARDLY:
-            found.append(f"The weakest of them keeps only {percent(halves.weakest)} of its rows there.")
+            found.append(f"Of the weakest cluster there, {percent(halves.weakest)} is found again.")
     if subject.confidence is not None:
         sure = int(np.count_nonzero(subject.confidence >= SURE))
         between = int(np.count_nonzero(subject.confidence < BOUNDARY))

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from smrmf.graph.groups import membership
 from smrmf.inspection._profiles import cliffs_delta, feature_order, outside_quartiles
 from smrmf.report._subject import Subject
-from smrmf.report._table import MISSING
+from smrmf.report._table import MISSING, number
 from smrmf.report._words import percent
 
 # Of each cluster so many columns, and so many words of a text; all that say next to nothing are left out.
@@ -20,14 +20,17 @@ MOST_COLUMNS, MOST_WORDS, LEAST = 6, 10, 0.2
 # Cliff's delta in words, from these sizes on.
 DEGREES = [(0.9, "nearly always"), (0.6, "mostly"), (0.33, "often")]
 # A range of its own: fewer than a quarter of the others lie where half of the cluster does.
-OWN_RANGE = 0.5
+OWN_RANGE, OWN = 0.5, "a range of its own"
 # A word is telling if it is so much more common; columns of more words than these are names, not kinds.
 COMMON, MOST_KINDS = 0.25, 50
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """A column in which a cluster differs: typical values here and elsewhere, written, and how much."""
+    """A column in which a cluster differs: typical values here and elsewhere, written, and how much.
+
+    ``effect`` has a side, and ``strength`` is the larger of its size and of how far the others lie elsewhere.
+    """
 
     feature: str
     here: str
@@ -35,7 +38,13 @@ class Contrast:
     elsewhere: str
     degree: str
     effect: float
+    strength: float
     on_average: bool = False
+
+    @property
+    def has_own_range(self) -> bool:
+        """Whether others are seldom in the range that is given."""
+        return self.degree == OWN and bool(self.span)
 
 
 class Profiles:
@@ -95,14 +104,10 @@ class Profiles:
         chosen = [j for j in self.order[cluster][: most or MOST_COLUMNS] if self.says[cluster, j] >= LEAST]
         return [self.contrast(cluster, int(j)) for j in chosen]
 
-    def strongest(self, cluster: int) -> float:
-        """Return how far the column that differs most sets a cluster apart; 0 without columns."""
-        return float(self.says[cluster].max(initial=0.0))
-
     def _word(self, cluster: int, column: int) -> Contrast:
         here, elsewhere = (percent(part[cluster, column]) for part in self.shares)
         effect = float(self.effects[cluster, column])
-        return Contrast(str(self.table.names[column]), here, "", elsewhere, "", effect)
+        return Contrast(str(self.table.names[column]), here, "", elsewhere, "", effect, effect)
 
     def contrast(self, cluster: int, column: int) -> Contrast:
         """Return how a cluster differs in a column."""
@@ -114,13 +119,21 @@ class Profiles:
         if on_average:  # of a column of few values, where medians say nothing
             texts[0], texts[3] = self._means(cluster, column)
         span = "" if texts[1] == texts[2] else f"{texts[1]} to {texts[2]}"
-        degree = in_words(effect, apart)
-        return Contrast(str(self.table.names[column]), texts[0], span, texts[3], degree, effect, on_average)
+        return Contrast(
+            feature=str(self.table.names[column]),
+            here=texts[0],
+            span=span,
+            elsewhere=texts[3],
+            degree=in_words(effect, apart),
+            effect=effect,
+            strength=max(abs(effect), apart),
+            on_average=on_average,
+        )
 
     def _means(self, cluster: int, column: int) -> list[str]:
         mine, values = self.subject.labels == cluster, self.table.values[:, column]
         decimals = max(int(self.table.decimals[column]), 0) + 1
-        return [f"{np.nanmean(values[rows]):.{decimals}f}" for rows in (mine, ~mine)]
+        return [number(float(np.nanmean(values[rows])), decimals) for rows in (mine, ~mine)]
 
     def kinds(self, cluster: int) -> list[Contrast]:
         """Return the columns of words of which one is much more common in a cluster than elsewhere."""
@@ -137,14 +150,14 @@ class Profiles:
             if here[best] - rest[best] >= COMMON and known[best] != MISSING:
                 gain = float(here[best] - rest[best])
                 label = f"{name} is {known[best]}"
-                found.append(Contrast(label, percent(here[best]), "", percent(rest[best]), "", gain))
+                found.append(Contrast(label, percent(here[best]), "", percent(rest[best]), "", gain, gain))
         return sorted(found, key=lambda contrast: -contrast.effect)
 
 
 def in_words(effect: float, apart: float) -> str:
     """Return how often rows of a cluster have the larger value, or whether others lie elsewhere, in words."""
     if abs(effect) < apart and apart >= OWN_RANGE and abs(effect) < DEGREES[1][0]:
-        return "a range of its own"
+        return OWN
     side = "higher" if effect > 0 else "lower"
     word = next((word for least, word in DEGREES if abs(effect) >= least), "")
     return f"{word} {side}" if word else f"somewhat {side}" if abs(effect) >= LEAST else "partly apart"

@@ -45,18 +45,31 @@ class ReadableTable:
         found = np.empty(len(self.names), dtype=int)
         for place, column in enumerate(self.values.T):
             known = column[~np.isnan(column)]
-            spread = float(known.std()) if len(known) else 0.0
-            if (known == np.rint(known)).all():
-                found[place] = -1
-            elif spread > 0:
-                found[place] = int(np.clip(np.ceil(-np.log10(spread)) + 1, 0, MOST_DECIMALS))
-            else:
-                found[place] = 3
+            found[place] = -1 if (known == np.rint(known)).all() else decimals_of(known)
         return found
 
     def written(self, value: float, column: int) -> str:
         """Return a value of a column as people read it."""
         return number(value, int(self.decimals[column]))
+
+
+def decimals_of(values: np.ndarray) -> int:
+    """Return how many decimals tell values apart, and show two digits of a typical one.
+
+    Of the middle half, not of the standard deviation, which few large values make so large that all others
+    would be rounded to nothing.
+    """
+    # Where most values are the same one, such as zero, the others have the spread.
+    others = values[values != np.median(values)]
+    with np.errstate(over="ignore"):
+        spreads = [
+            float(np.subtract(*np.quantile(part, [0.75, 0.25]))) for part in (values, others) if len(part)
+        ]
+    spread = next((spread for spread in spreads if spread > 0), 0.0)
+    typical = float(np.median(np.abs(values)))
+    wanted = [1 - np.floor(np.log10(typical))] if typical > 0 else []
+    wanted += [1 + np.ceil(-np.log10(spread))] if spread > 0 else []
+    return int(np.clip(max(wanted), 0, MOST_DECIMALS)) if wanted else 3
 
 
 def number(value: float, decimals: int) -> str:
