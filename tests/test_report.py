@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from copy import copy
 from html.parser import HTMLParser
 from itertools import pairwise
 from types import SimpleNamespace
@@ -41,6 +42,7 @@ from smrmf.report._images import recognised_shape
 from smrmf.report._profiles import OWN, Contrast, in_words
 from smrmf.report._subject import subject_of
 from smrmf.report._table import ReadableTable, number
+from smrmf.report._words import percent
 
 NASTY = "</script><img src=x onerror=alert(1)>'\"&\u2028{{ 7*7 }}"
 FACTORISATIONS = [
@@ -223,8 +225,18 @@ def test_boundary_rows_are_the_least_confident(model, page):
 def test_neighbourhoods_are_counted(model, page):
     table = neighborhoods(model)
     said = page(model).words
-    assert f"the neighbourhoods of {table['kept'].sum()} of the 150 rows" in said
-    assert f"{table['agreement'][table['kept']].mean():.0%} lies in their own cluster" in said
+    kept, agreement = table["kept"], table["agreement"]
+    assert f"those of {kept.sum()} of the 150 rows" in said
+    inside, outside = (percent(agreement[rows].mean()) for rows in (kept, ~kept))
+    assert inside != outside
+    assert f"{inside} lies in their own cluster, and of what the others stand for, {outside}." in said
+    assert "Rows are tied to rows of their own cluster alone" in said
+    moved = copy(model)
+    moved.labels_ = np.where(np.arange(150) < 9, (model.labels_ + 1) % 3, model.labels_)
+    table, said = neighborhoods(moved), page(moved).words
+    across = percent(np.average(table["across"], weights=table["edges"]))
+    assert across != percent(table["across"].mean())
+    assert f"On average {across} of the ties of a row lead to another cluster" in said
 
 
 def test_known_classes_are_only_compared(model, iris, page):
@@ -305,7 +317,7 @@ def test_every_factorisation_gets_a_page(kind, iris, page):
     shown = page(fitted)
     titles = [text for level, text in shown.headings if level == "h2"]
     assert titles[:2] == ["The result", "The map"]
-    assert ("Which neighbourhoods were kept" in titles) == hasattr(fitted, "kept_indices_")
+    assert ("Whose neighbours counted" in titles) == hasattr(fitted, "kept_indices_")
     assert ("The clusters are" in shown.words) == hasattr(fitted, "stability_")
     assert ("Exemplars" in shown.words) == hasattr(fitted, "exemplar_indices_")
     assert sum("data-exemplar" in given for _, given in shown.elements) >= 3

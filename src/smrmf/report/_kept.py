@@ -1,4 +1,4 @@
-"""Which neighbourhoods the graph has listened to, in two sentences and a small table."""
+"""Whose neighbours the graph has listened to, in a few sentences and a small table."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import numpy as np
 from smrmf.inspection import neighborhoods
 from smrmf.report._subject import Subject
 from smrmf.report._words import percent
+
+NEAR = "The model finds clusters by which rows are near each other"
 
 
 @dataclass(frozen=True)
@@ -29,19 +31,18 @@ def kept_of(subject: Subject) -> Kept | None:
     n_kept, n = int(kept.sum()), len(kept)
     across = float(np.average(table["across"], weights=table["edges"])) if table["edges"].sum() else 0.0
     if n_kept in (0, n):
-        said = [f"This model listens to the neighbourhoods of all {n:,} rows, and drops none."]
-        return Kept([*said, _edges(across)], [])
+        return Kept([f"{NEAR}, and here the neighbours of all {n:,} rows counted.", _edges(across)], [])
     ratio = float(mass[kept].mean()) / (float(mass[~kept].mean()) or np.nan)
     stand = (
-        f"stands for {ratio:.1f} times as much as a dropped one"
+        f"each of them stands for {ratio:.1f} times as much as one of the others"
         if np.isfinite(ratio)
-        else "stands for others"
+        else "the others stand for none"
     )
     said = [
-        f"The model listened to the neighbourhoods of {n_kept:,} of the {n:,} rows ({percent(n_kept / n)}), "
-        f"those that stand for the most others, and dropped the rest; a kept one {stand}.",
-        f"Of what the kept ones stand for, {percent(float(agreement[kept].mean()))} lies in their own "
-        f"cluster, against {percent(float(agreement[~kept].mean()))} of the dropped ones.",
+        f"{NEAR}. Not all rows are good to ask for their neighbours: those of {n_kept:,} of the {n:,} rows "
+        f"({percent(n_kept / n)}) counted, the ones that stand for the most others; {stand}.",
+        f"Of what these rows stand for, {percent(float(agreement[kept].mean()))} lies in their own cluster, "
+        f"and of what the others stand for, {percent(float(agreement[~kept].mean()))}.",
         _edges(across),
     ]
     return Kept(said, [_of_cluster(table, subject.labels == k, k) for k in subject.clusters])
@@ -49,7 +50,10 @@ def kept_of(subject: Subject) -> Kept | None:
 
 def _edges(across: float) -> str:
     if across == 0:
-        return "No tie of the graph leads from one cluster to another."
+        # So it is where labels are the parts of the graph, and says nothing of how good they are.
+        return (
+            "Rows are tied to rows of their own cluster alone, as these ties are what clusters are made of."
+        )
     return f"On average {percent(across)} of the ties of a row lead to another cluster."
 
 
