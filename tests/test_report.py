@@ -34,15 +34,18 @@ from smrmf import (
     NMFClustering,
     SelectiveRMNMF,
 )
+from smrmf.graph.membership import unfavored
 from smrmf.inspection import cluster_profiles, neighborhoods
 from smrmf.report import write_report
+from smrmf.report._certainty import certainty_of
 from smrmf.report._code import code_of
+from smrmf.report._exemplars import shown_exemplars
 from smrmf.report._findings import firm_word, told, worth_a_headline
 from smrmf.report._images import recognised_shape
-from smrmf.report._profiles import OWN, Contrast, in_words
+from smrmf.report._profiles import OWN, Contrast, Profiles, in_words
 from smrmf.report._subject import subject_of
 from smrmf.report._table import ReadableTable, number
-from smrmf.report._words import percent
+from smrmf.report._words import percent, score
 
 NASTY = "</script><img src=x onerror=alert(1)>'\"&\u2028{{ 7*7 }}"
 FACTORISATIONS = [
@@ -120,6 +123,13 @@ def page(tmp_path):
         )
 
     return write
+
+
+def with_moved_rows(model):
+    """Return a model of which some rows have the label of another cluster, so that clusters are mixed."""
+    moved = copy(model)
+    moved.labels_ = np.where(np.arange(150) < 9, (model.labels_ + 1) % 3, model.labels_)
+    return moved
 
 
 # What it says
@@ -222,6 +232,47 @@ def test_boundary_rows_are_the_least_confident(model, page):
     assert rows[: len(rows) - min(outliers, 10)] == [row for row in least if model.confidence_[row] < 0.9]
 
 
+def test_shares_of_the_next_cluster_are_those_of_the_surroundings(iris):
+    # More clusters than there are kinds: some rows have a label against their surroundings.
+    model = FastSMRMF(n_clusters=8, random_state=0).fit(iris.data)
+    shown = certainty_of(subject_of(model, None, None, None, None, None)).boundary
+    shares = {entry["row"]: model.membership_[entry["row"]] for entry in shown}
+    asked = {
+        row: unfavored(s.copy(), model.labels_[row], model.confidence_[row]) for row, s in shares.items()
+    }
+    for entry in shown:
+        assert entry["share"] == score(asked[entry["row"]][entry["next"]])
+    assert any(entry["share"] != score(shares[entry["row"]][entry["next"]]) for entry in shown)
+
+
+def test_exemplars_are_joined_to_what_they_represent(model):
+    moved = with_moved_rows(model)
+    weights = np.asarray(model.representation_.toarray())
+    slight = 0
+    for found in shown_exemplars(subject_of(moved, None, None, None, None, None)):
+        mine = weights[found.row].copy()
+        mine[found.row] = 0
+        others = np.flatnonzero(mine >= 0.01)
+        assert set(found.joined) == set(others)
+        assert found.count == len(others)
+        assert found.inside == np.count_nonzero(moved.labels_[others] == found.cluster)
+        slight += np.count_nonzero(mine > 0) - len(others)
+    assert slight > 0
+
+
+def test_flags_are_told_by_their_averages_and_words_only_where_they_tell(model):
+    flag = np.where(model.labels_ == 0, np.arange(150) % 5 < 2, 0)
+    frame = pd.DataFrame({"flag": flag, "kind": np.array(["a", "b"])[np.arange(150) % 2]})
+    profiles = Profiles(subject_of(model, frame, None, None, None, None))
+    (contrast,) = profiles.contrasts(0)
+    assert (contrast.here, contrast.elsewhere, contrast.on_average) == (
+        f"{flag[model.labels_ == 0].mean():.1f}",
+        "0.0",
+        True,
+    )
+    assert profiles.kinds(0) == []
+
+
 def test_neighbourhoods_are_counted(model, page):
     table = neighborhoods(model)
     said = page(model).words
@@ -231,8 +282,7 @@ def test_neighbourhoods_are_counted(model, page):
     assert inside != outside
     assert f"{inside} lies in their own cluster, and of what the others stand for, {outside}." in said
     assert "Rows are tied to rows of their own cluster alone" in said
-    moved = copy(model)
-    moved.labels_ = np.where(np.arange(150) < 9, (model.labels_ + 1) % 3, model.labels_)
+    moved = with_moved_rows(model)
     table, said = neighborhoods(moved), page(moved).words
     across = percent(np.average(table["across"], weights=table["edges"]))
     assert across != percent(table["across"].mean())

@@ -115,16 +115,18 @@ class Profiles:
         effect, apart = float(self.effects[cluster, column]), float(self.apart[cluster, column])
         elsewhere, write = self.elsewhere[cluster, column], self.table.written
         texts = [write(value, column) for value in (here, low, high, elsewhere)]
-        on_average = texts[0] == texts[3] and texts[0] != MISSING
-        if on_average:  # of a column of few values, where medians say nothing
-            texts[0], texts[3] = self._means(cluster, column)
         span = "" if texts[1] == texts[2] else f"{texts[1]} to {texts[2]}"
+        degree = in_words(effect, apart)
+        # Of a column of few values medians say nothing, unless the cluster lies between others.
+        on_average = texts[0] == texts[3] != MISSING and not (degree == OWN and span)
+        if on_average:
+            texts[0], texts[3] = self._means(cluster, column)
         return Contrast(
             feature=str(self.table.names[column]),
             here=texts[0],
             span=span,
             elsewhere=texts[3],
-            degree=in_words(effect, apart),
+            degree=degree,
             effect=effect,
             strength=max(abs(effect), apart),
             on_average=on_average,
