@@ -325,6 +325,11 @@ def test_sparse_points_are_explained():
 def test_rows_that_are_not_there_are_refused(three):
     with pytest.raises(ValueError, match="point=150 is no row of the training data: give 0 to 149"):
         explain(three[1], 150)
+    for point in ("Citigroup", [1, "a", 2]):
+        with pytest.raises(
+            ValueError, match=r"is no row of numbers: give the number of a training row, 0 to 149"
+        ):
+            explain(three[1], point)
 
 
 # Neighbourhoods

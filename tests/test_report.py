@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import warnings
 from copy import copy
 from html.parser import HTMLParser
 from itertools import pairwise
@@ -318,6 +319,17 @@ def test_columns_of_pandas_have_any_names_and_cells(model, iris, page):
     assert '"features":["0","1","2","3"]' in page(model, frame).data
     pairs = pd.MultiIndex.from_product([["sepal", "petal"], ["length", "width"]])
     assert '"petal width"' in page(model, pd.DataFrame(iris.data, columns=pairs)).data
+
+
+def test_numbers_near_the_largest_and_columns_without_any_warn_of_nothing(model, digits, iris, page):
+    values = np.column_stack([iris.data, np.full(150, np.nan)])
+    values[::2, 0], values[1::7, 0] = 1e308, -1e308
+    pixels = digits[0].copy()
+    pixels[:, 3], pixels[::2, 4] = 1e308, -1e308
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert '"low":["-1e+308",' in page(model, values).data
+        assert any(tag == "img" for tag, _ in page(digits[1], pixels, image_shape=(8, 8)).elements)
 
 
 def test_a_single_cluster_is_said_to_be_one(iris, page):

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted
 
 from smrmf._parallel import WARNING_FILTERS, thread_pool
-from smrmf._validation import COUNT, ParameterError, check_parameters
+from smrmf._validation import COUNT, ParameterError, check_parameters, shown
 from smrmf.graph.exemplars import transposed
 from smrmf.graph.membership import unfavored
 from smrmf.graph.neighbors import measured_points
@@ -174,10 +174,16 @@ def as_row(model: Any, point: Any, before: Any) -> tuple[Any, int | None]:
             )
         return unit_rows(model, [int(point)]), int(point)
     names = getattr(model if before is None else before, "feature_names_in_", ())
-    if len(names) and hasattr(point, "to_frame") and set(names) <= set(point.index):
-        point = point[list(names)].to_frame().T.astype(float)  # a row of a pandas frame, by its names
-    if not sp.issparse(point) and not nw.dependencies.is_into_dataframe(point):
-        point = np.asarray(point, dtype=float).reshape(1, -1)
+    try:
+        if len(names) and hasattr(point, "to_frame") and set(names) <= set(point.index):
+            point = point[list(names)].to_frame().T.astype(float)  # a row of a pandas frame, by its names
+        if not sp.issparse(point) and not nw.dependencies.is_into_dataframe(point):
+            point = np.asarray(point, dtype=float).reshape(1, -1)
+    except (TypeError, ValueError) as error:
+        raise ParameterError(
+            f"point={shown(point)} is no row of numbers: give the number of a training row, 0 to {n - 1}, or "
+            "the numbers of a new row."
+        ) from error
     if point.shape[0] != 1:
         raise ParameterError(f"point has {point.shape[0]} rows, but one is explained at a time.")
     with WARNING_FILTERS.changed("ignore"):
@@ -257,15 +263,15 @@ def deciding_features(
     spoken = (here - last) ** 2 - (here - first) ** 2
     order = np.argsort(-np.abs(spoken), kind="stable")[:n]
     order = order[spoken[order] != 0]
-    shown = [part * model._magnitude for part in (here, first, last)]
+    written = [part * model._magnitude for part in (here, first, last)]
     if table is not None:
-        shown = [dense_row(take_row(table, i)) for i in (own, *pair)]
+        written = [dense_row(take_row(table, i)) for i in (own, *pair)]
     return PlainTable(
         {
             "feature": names[order],
-            "value": shown[0][order],
-            "exemplar": shown[1][order],
-            "next_exemplar": shown[2][order],
+            "value": written[0][order],
+            "exemplar": written[1][order],
+            "next_exemplar": written[2][order],
             "share": spoken[order] / (np.abs(spoken).sum() or 1.0),
         }
     )

@@ -82,21 +82,22 @@ class Images:
     def __init__(self, table: ReadableTable, shape: tuple[int, ...]) -> None:
         self.shape = shape
         values = table.values.data if table.is_sparse else table.values
-        self.low = min(float(np.nanmin(values)), 0.0) if table.is_sparse else float(np.nanmin(values))
-        self.high = float(np.nanmax(values))
-        share = (
-            (np.nanmedian(table.values) - self.low) / ((self.high - self.low) or 1)
-            if not table.is_sparse
-            else 0
+        self.low, self.high = (
+            float(np.fmin.reduce(values, axis=None)),
+            float(np.fmax.reduce(values, axis=None)),
         )
+        self.low = min(self.low, 0.0) if table.is_sparse else self.low
+        share = 0.0 if table.is_sparse else float(self._shares(np.nanmedian(values)))
         self.on_paper = len(shape) == 2 and share < PAPER
+
+    def _shares(self, values: Any) -> Any:
+        """Return where values lie from lowest to highest: of halves, as the whole range may be too large."""
+        return (values / 2 - self.low / 2) / ((self.high / 2 - self.low / 2) or 1.0)
 
     def uri(self, row: Any) -> str:
         """Return a row as the address of an image."""
         dense = (row.toarray() if sp.issparse(row) else np.asarray(row, dtype=float)).ravel()
-        shares = np.clip(
-            (np.nan_to_num(dense, nan=self.low) - self.low) / ((self.high - self.low) or 1.0), 0, 1
-        )
+        shares = np.clip(self._shares(np.nan_to_num(dense, nan=self.low)), 0, 1)
         picture = shrunk((1 - shares if self.on_paper else shares).reshape(self.shape))
         return png_uri(np.rint(picture * 255).astype(np.uint8))
 

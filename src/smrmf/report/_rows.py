@@ -58,12 +58,13 @@ def shown_features(profiles: Profiles, n_exemplars: int) -> np.ndarray:
 def _strips(subject: Subject, profiles: Profiles, exemplars: list[ShownExemplar]) -> dict[str, Any]:
     table, columns = subject.table, shown_features(profiles, len(exemplars))
     values = table.values[:, columns]
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    unit = np.where(high > low, high - low, 1.0)
+    low, high = np.fmin.reduce(values), np.fmax.reduce(values)
+    # Of halves, whose difference is a number also where that of the whole is beyond the largest.
+    unit = np.where(high > low, high / 2 - low / 2, 1.0)
 
     def place(numbers: np.ndarray) -> list[Any]:
         """Return where numbers lie along their strips; missing ones nowhere."""
-        steps = np.rint((numbers - low) / unit * STEPS)
+        steps = np.rint((numbers / 2 - low / 2) / unit * STEPS)
         return [None if np.isnan(step) else int(step) for step in steps]
 
     def write(numbers: np.ndarray) -> list[str]:

@@ -61,10 +61,7 @@ def decimals_of(values: np.ndarray) -> int:
     """
     # Where most values are the same one, such as zero, the others have the spread.
     others = values[values != np.median(values)]
-    with np.errstate(over="ignore"):
-        spreads = [
-            float(np.subtract(*np.quantile(part, [0.75, 0.25]))) for part in (values, others) if len(part)
-        ]
+    spreads = [float(np.subtract(*np.quantile(part, [0.75, 0.25]))) for part in (values, others) if len(part)]
     spread = next((spread for spread in spreads if spread > 0), 0.0)
     typical = float(np.median(np.abs(values)))
     wanted = [1 - np.floor(np.log10(typical))] if typical > 0 else []

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from smrmf._files import check_place, write_atomically
 from smrmf._validation import ParameterError, shown
 from smrmf.plot._layout import layout
@@ -101,15 +103,19 @@ def write_report(
     subject = subject_of(model, X, ids, feature_names, image_shape, classes)
     exemplars = shown_exemplars(subject)
     places = places_of(subject, layout(subject.model))
-    context, rows = sections(subject, exemplars, suggestion)
-    context |= {
-        "title": title or f"{len(subject.clusters)} clusters of {subject.n_samples:,} rows",
-        "notes": notes,
-        "command": command,
-        "still": still_map(subject, places, exemplars),
-    }
-    data = {"map": map_data(subject, places, exemplars), "rows": rows, "words": context["words"]}
-    write_atomically(path, render(context, data).encode("utf-8", "replace"), overwrite)
+    with np.errstate(
+        over="ignore", invalid="ignore"
+    ):  # a sum beyond the largest number is written as missing
+        context, rows = sections(subject, exemplars, suggestion)
+        context |= {
+            "title": title or f"{len(subject.clusters)} clusters of {subject.n_samples:,} rows",
+            "notes": notes,
+            "command": command,
+            "still": still_map(subject, places, exemplars),
+        }
+        data = {"map": map_data(subject, places, exemplars), "rows": rows, "words": context["words"]}
+        page = render(context, data)
+    write_atomically(path, page.encode("utf-8", "replace"), overwrite)
     return path
 
 
