@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.graph.groups import membership
-from smrmf.inspection._profiles import cliffs_delta, feature_order, outside_quartiles
+from smrmf.inspection._profiles import cliffs_delta, feature_order, outside_quartiles, quantiles
 from smrmf.report._subject import Subject
 from smrmf.report._table import MISSING, number
 from smrmf.report._words import percent
@@ -68,20 +68,16 @@ class Profiles:
     @cached_property
     def quartiles(self) -> np.ndarray:
         """Lower quartile, median and upper quartile by cluster and column."""
-        return np.array([self._quantiles(k, [0.25, 0.5, 0.75]) for k in range(len(self.subject.sizes))])
+        found = np.full((len(self.subject.sizes), 3, len(self.table.names)), np.nan)
+        for cluster in self.subject.clusters:
+            mine = self.table.values[self.subject.labels == cluster]
+            found[cluster] = quantiles(mine, [0.25, 0.5, 0.75])
+        return found
 
-    @cached_property
-    def elsewhere(self) -> np.ndarray:
-        """The median of all other rows by cluster and column."""
-        return np.array([self._quantiles(k, [0.5], other=True)[0] for k in range(len(self.subject.sizes))])
-
-    def _quantiles(self, cluster: int, levels: list[float], other: bool = False) -> np.ndarray:
-        rows = self.table.values[(self.subject.labels == cluster) != other]
-        if not len(rows):
-            return np.full((len(levels), rows.shape[1]), np.nan)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)
-            return np.nanquantile(rows, levels, axis=0)
+    def elsewhere(self, cluster: int, column: int) -> float:
+        """Return the median of all other rows; of the few columns that are shown, as all would take long."""
+        others = self.table.values[self.subject.labels != cluster, column]
+        return float(quantiles(others[:, None], [0.5])[0, 0]) if len(others) else np.nan
 
     @cached_property
     def shares(self) -> tuple[np.ndarray, np.ndarray]:
@@ -113,7 +109,7 @@ class Profiles:
         """Return how a cluster differs in a column."""
         low, here, high = self.quartiles[cluster, :, column]
         effect, apart = float(self.effects[cluster, column]), float(self.apart[cluster, column])
-        elsewhere, write = self.elsewhere[cluster, column], self.table.written
+        elsewhere, write = self.elsewhere(cluster, column), self.table.written
         texts = [write(value, column) for value in (here, low, high, elsewhere)]
         span = "" if texts[1] == texts[2] else f"{texts[1]} to {texts[2]}"
         degree = in_words(effect, apart)
