@@ -11,6 +11,7 @@ from sklearn.cluster import KMeans
 from smrmf import AMRMF, APMF, RMNMF, SMRMF, FastSMRMF
 from smrmf.graph.copies import Copies
 from smrmf.graph.duplicates import distinct_rows
+from smrmf.inspection import suggest_n_clusters
 from smrmf.metrics import clustering_accuracy
 from smrmf.plot import layout
 
@@ -118,3 +119,13 @@ def test_one_value_in_most_rows_takes_no_more_memory():
     assert model.representation_.nnz < 25 * len(rain)
     assert model.labels_[:3000].std() == 0
     assert distinct_rows(rain[:, None]).max() > 100
+
+
+def test_the_number_of_clusters_does_not_hang_on_copies():
+    rng = np.random.default_rng(0)
+    blobs = np.repeat([[0, 0], [8, 0], [0, 8]], 50, axis=0) + rng.normal(size=(150, 2))
+    assert (
+        suggest_n_clusters(blobs[rng.integers(150, size=1200)], range(2, 7), random_state=0).n_clusters == 3
+    )
+    rounded = np.rint(2 * rng.normal(size=(1000, 2)))
+    assert suggest_n_clusters(rounded, range(2, 7), random_state=0).n_clusters is None

@@ -119,7 +119,7 @@ def suggest_n_clusters(
     given, _ = model._prepare(checked)
     draws = check_random_state(random_state)
     with thread_pool(n_jobs) as pool:
-        problem = prepare(given, type(model)._reduction, draws, pool)
+        problem = prepare(given, type(model)._reduction, draws, pool, leave_copies_out=True)
         evidence = find_evidence(problem, numbers, draws, pool)
     for note, category in column_warnings(problem, feature_attributes(X).get("feature_names_in_")):
         warnings.warn(note, category, stacklevel=2)

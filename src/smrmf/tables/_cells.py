@@ -40,13 +40,14 @@ def is_blank(column: Any) -> Any:
 
 def with_numbers(frame: Any, decimal_comma: bool) -> Any:
     """Take spaces around words away, and make numbers of what polars took for words because of some cells."""
-    polars = import_polars()
+    polars, found = import_polars(), []
     for name, dtype in frame.schema.items():
         if dtype == polars.String:
             bare = frame[name].str.strip_chars()
             bare = bare.set(bare.is_in(MISSING), None)
-            frame = frame.with_columns(_as_numbers(bare, decimal_comma).alias(name))
-    return frame
+            found.append(_as_numbers(bare, decimal_comma).alias(name))
+    # All at once: one by one takes the square of the number of columns.
+    return frame.with_columns(found) if found else frame
 
 
 def _as_numbers(words: Any, decimal_comma: bool) -> Any:
