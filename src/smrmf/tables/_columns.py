@@ -63,7 +63,7 @@ class FrameColumns:
 
     def kind(self, name: str) -> Kind:
         """Return what a column holds."""
-        polars, dtype = import_polars(), self.frame.schema[name]
+        polars, dtype = import_polars(), self.frame.get_column(name).dtype
         if dtype.is_numeric() or dtype == polars.Null:
             return "numbers"
         if dtype.is_temporal():
@@ -73,7 +73,7 @@ class FrameColumns:
 
     def is_single(self, name: str) -> bool:
         """Tell whether a column has single precision."""
-        return bool(self.frame.schema[name] == import_polars().Float32)
+        return bool(self.frame.get_column(name).dtype == import_polars().Float32)
 
     def numbers(self, name: str) -> np.ndarray:
         """Return a column as numbers, not to be written to, missing ones as NaN; refuse other words."""
