@@ -90,7 +90,7 @@ def summary(fitted: FittedTable, request: FitRequest) -> dict[str, Any]:
         "n_clusters": int(model.labels_.max()) + 1,
         "sizes": np.bincount(model.labels_),
         "exemplars": exemplar_names(fitted),
-        "stability": few_digits(model.stability_) if hasattr(model, "stability_") else None,
+        "agreement": few_digits(model.stability_) if hasattr(model, "stability_") else None,
         "mean_confidence": few_digits(model.confidence_.mean()) if hasattr(model, "confidence_") else None,
         "scores": fitted.scores and {name: few_digits(score) for name, score in fitted.scores.items()},
         "suggestion": None if fitted.suggestion is None else fitted.suggestion.reason,
