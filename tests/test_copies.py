@@ -48,7 +48,7 @@ def repeated():
 def test_what_is_found_of_a_row_holds_for_its_copies(kind, repeated):
     distinct, groups = repeated
     once, model = (kind(3, random_state=0, max_iter=15, tol=0).fit(X) for X in (distinct, distinct[groups]))
-    for name in ("labels_", "embedding_", "confidence_", "membership_", "outlier_scores_"):
+    for name in ("labels_", "embedding_", "confidence_", "membership_"):
         np.testing.assert_array_equal(getattr(model, name), getattr(once, name)[groups], err_msg=name)
     np.testing.assert_array_equal(model.components_, once.components_)
     np.testing.assert_array_equal(np.unique(groups[model.kept_indices_]), once.kept_indices_)
@@ -60,6 +60,18 @@ def test_what_is_found_of_a_row_holds_for_its_copies(kind, repeated):
     np.testing.assert_array_equal(W, W.T)
     assert (W.diagonal() == 0).all()
     assert (W[120:, 120:] == 0).all()
+
+
+def test_who_lies_among_copies_lies_among_many(repeated):
+    distinct, groups = repeated
+    X = np.vstack([distinct[groups], distinct[0] + 1e-3, [90, 90, 90]])
+    model = FastSMRMF(3, random_state=0, max_iter=3, tol=0).fit(X)
+    alone = FastSMRMF(3, random_state=0, max_iter=3, tol=0, init="kmeans").fit(X)
+    # The scores of a search among all rows.
+    np.testing.assert_allclose(model.outlier_scores_, alone.outlier_scores_, atol=1e-9)
+    np.testing.assert_allclose(model.outlier_scores(X), model.outlier_scores_, atol=1e-9)
+    assert model.outlier_scores_[-2] == 0
+    assert model.outlier_scores_[-1] > 0.9
 
 
 def test_masses_count_all_rows_that_an_exemplar_stands_for(repeated):

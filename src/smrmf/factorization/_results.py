@@ -41,7 +41,9 @@ def factors(
     sizes = np.sqrt(np.maximum(np.bincount(labels, minlength=len(order)), 1)).astype(F.dtype)
     votes = None if start.votes is None else start.votes[:, order]
     k, copies = problem.sizes.n_neighbors, problem.copies
-    certain = certainty(labels, problem.graph(), problem.neighbors, k, votes)
+    # Who lies among copies lies among many.
+    near = copies.neighbors(problem.neighbors, k)
+    certain = certainty(labels, problem.graph(), near, k, votes)
     return own | {name: copies.rows(found) for name, found in certain.items()} | {
         "labels_": copies.rows(labels),
         "embedding_": copies.rows(state.G[:, order] * sizes),

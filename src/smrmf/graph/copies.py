@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf.graph.candidates import Neighbors
+
 
 @dataclass(frozen=True)
 class Copies:
@@ -44,6 +46,19 @@ class Copies:
     def places(self, indices: np.ndarray) -> np.ndarray:
         """Return the first rows of distinct ones."""
         return indices if self.first is None else self.first[indices]
+
+    def neighbors(self, lists: Neighbors, count: int) -> Neighbors:
+        """Return the ``count`` nearest of all rows to every distinct one, each called by its distinct one."""
+        if self.groups is None:
+            return lists
+        times = np.bincount(self.groups)
+        own = np.arange(len(times))[:, None]
+        # A row is no neighbour of itself, but of its copies, which are at no distance.
+        indices = np.hstack([own, lists.indices])
+        squared = np.hstack([np.zeros_like(lists.squared[:, :1]), lists.squared])
+        ends = np.cumsum(np.hstack([times[:, None] - 1, times[lists.indices]]), axis=1)
+        places = np.column_stack([(ends <= rank).sum(axis=1) for rank in range(count)])
+        return Neighbors(*(np.take_along_axis(part, places, 1) for part in (indices, squared)))
 
     def represented(self, Zt: Any) -> Any:
         """Return Zt of all rows: each is represented as its distinct one is, by first rows."""
