@@ -52,6 +52,18 @@ def test_input_neighbourhoods_keep_only_near_points(Z, make):
     np.testing.assert_allclose(graph.toarray(), selected(Z, 6, 4, "norm", neighbors), atol=1e-15)
 
 
+def test_of_those_to_look_at_each_stands_for_others():
+    Z = np.zeros((60, 60))
+    Z[[3, 7], :30] = 0.5
+    Z[40:60, 40:60] = 0.05
+    chosen, scores = rank_exemplars(sp.csr_array(Z.T), np.repeat([0, 1], 30), None, "mass")
+    assert set(chosen[chosen < 30]) == {3, 7}
+    assert len(chosen) == 2 + 3
+    assert (scores > 0).all()
+    # Where none stands for another, there is one all the same.
+    assert len(rank_exemplars(sp.csr_array((60, 60)), np.repeat([0, 1], 30), None, "mass")[0]) == 2
+
+
 def test_no_selection_keeps_everything(Z):
     graph, _ = Neighborhoods(None, 3, "mass").graph(Z.T)
     expected = (Z + Z.T) / 2

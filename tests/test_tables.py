@@ -74,7 +74,6 @@ def test_the_penguins_are_read_as_they_are(penguins):
         ("a|b\n1.5|2\n3.5|?\n", ["Columns are separated by '|'."]),
         ("\ufeffa,b\r\n1.5,2\r\n\r\n3.5,nan\r\n\r\n", []),
         (" a , b\n 1.5, 2\n 3.5, NaN \n", []),
-        ('"a\n"|b\n1.5|2\n3.5|NA\n', ["Columns are separated by '|'."]),
         ("a,b\n1.5,2\n3.5,-\n   \n", []),
         ("a,b\n1.5,2\n   \n3.5,   \n\n", []),
         ("a;b\n1,5;2\n3,5;-\n", ["Columns are separated by ';'.", "Decimals are written with a comma."]),
@@ -121,6 +120,11 @@ def test_names_of_files_may_be_any_bytes(tmp_path):
     with path.with_suffix(".parquet").open("wb") as opened:
         frame.write_parquet(opened)
     assert read_table(path.with_suffix(".parquet")).frame.equals(frame)
+
+
+def test_cells_may_have_ends_of_lines(file):
+    table = read_table(file('a|b,c\n"x\ny"|1\nz|2\n'))
+    assert table.frame.rows() == [("x\ny", 1), ("z", 2)]
 
 
 def test_packed_files_and_tabs_are_known_by_their_suffix(file):

@@ -148,8 +148,7 @@ def outside_quartiles(values: np.ndarray, labels: np.ndarray) -> np.ndarray:
     all_known = np.count_nonzero(~np.isnan(values), axis=0)
     for cluster, row in enumerate(found):
         mine = values[labels == cluster]
-        # Of a table of words there is no column to ask for quartiles.
-        if len(mine) < FEWEST_ROWS or not len(row):
+        if len(mine) < FEWEST_ROWS:
             continue
         low, high = quantiles(mine, [0.25, 0.75])
         # Of all rows less those of the cluster: the others, which are most, are not copied for every cluster.
