@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits, make_blobs
 
 from smrmf import SMRMF, FastSMRMF
-from smrmf.graph.exemplars import Neighborhoods, best_first, cluster_quotas, exemplar_scores, rank_exemplars
+from smrmf.graph.exemplars import (
+    Neighborhoods,
+    best_first,
+    cluster_quotas,
+    exemplar_scores,
+    rank_exemplars,
+    with_copies_as_one,
+)
 from smrmf.metrics import bad_neighbor_share
 
 
@@ -62,6 +69,28 @@ def test_of_those_to_look_at_each_stands_for_others():
     assert (scores > 0).all()
     # Where none stands for another, there is one all the same.
     assert len(rank_exemplars(sp.csr_array((60, 60)), np.repeat([0, 1], 30), None, "mass")[0]) == 2
+
+
+@pytest.mark.parametrize("make", [np.ascontiguousarray, sp.csr_array], ids=["dense", "sparse"])
+def test_the_first_of_several_copies_stands_for_all_of_them(Z, make):
+    groups = np.array([0, 1, 0, 2, 1, *range(3, 28)])
+    joined = with_copies_as_one(make(Z.T), groups)
+    found = (joined.toarray() if sp.issparse(joined) else joined).T
+    expected = Z.copy()
+    expected[0], expected[1] = Z[0] + Z[2], Z[1] + Z[4]
+    expected[[2, 4]] = 0
+    np.testing.assert_allclose(found, expected, atol=1e-15)
+
+
+def test_no_row_is_shown_twice():
+    kinds = np.repeat(np.eye(6), [40, 30, 20, 40, 30, 20], axis=0) @ np.kron(np.eye(2), np.ones((3, 2)))
+    X = kinds + np.repeat(np.arange(6) % 3, [40, 30, 20, 40, 30, 20])[:, None] * [0.1, 0, 0, 0]
+    model = FastSMRMF(2, random_state=0, max_iter=30, tol=0).fit(X)
+    assert len(np.unique(X[model.exemplar_indices_], axis=0)) == len(model.exemplar_indices_) == 6
+    for cluster in range(2):
+        rows = model.exemplars_of(cluster, n=5)
+        assert len(np.unique(X[rows], axis=0)) == len(rows) == 3
+    assert len(FastSMRMF(2, exemplars=10, random_state=0, max_iter=5, tol=0).fit(X).exemplar_indices_) == 10
 
 
 def test_no_selection_keeps_everything(Z):

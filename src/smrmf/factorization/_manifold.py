@@ -39,7 +39,14 @@ from smrmf.factorization._points import (
 from smrmf.factorization._results import column_warnings, factors, rows_without_direction
 from smrmf.factorization._slots import OutOfRangeError, Slots, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
-from smrmf.graph.exemplars import ExemplarRule, best_first, cluster_scores, transposed
+from smrmf.graph.duplicates import distinct_rows
+from smrmf.graph.exemplars import (
+    ExemplarRule,
+    best_first,
+    cluster_scores,
+    transposed,
+    with_copies_as_one,
+)
 from smrmf.graph.labels import empty_cluster_warnings
 from smrmf.kernels.truncated_svd import most_exact_rows
 
@@ -195,7 +202,10 @@ class ManifoldFactorization(Factorization):
         if problem.reduction.n_features not in (None, problem.data.shape[1]):
             warnings += [(rows_without_direction(found["_fit_data"]), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
-        return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
+        # To be looked at no row is reported twice; who asks for so many exemplars gets them.
+        few = problem.sizes.n_reported is None
+        ranked = with_copies_as_one(Zt, copies.rows(problem.groups())) if few else Zt
+        return Fitted(exemplar_attributes(slots.exemplars, ranked, found["labels_"]) | attributes, warnings)
 
     def exemplars_of(self, cluster: int, n: int = 5) -> np.ndarray:
         """Return the points that stand for a cluster, best first.
@@ -228,7 +238,8 @@ class ManifoldFactorization(Factorization):
         own = {"cluster": (Interval(0, n_clusters - 1, integer=True),), "n": (COUNT,)}
         check_parameters("exemplars_of", {"cluster": cluster, "n": n}, own)
         rule: ExemplarRule = getattr(self, "exemplar_rule", "mass")
-        scores = cluster_scores(transposed(self.representation_), self.labels_, rule)
+        Zt = with_copies_as_one(transposed(self.representation_), distinct_rows(self._fit_data))
+        scores = cluster_scores(Zt, self.labels_, rule)
         members = np.flatnonzero(self.labels_ == cluster)
         # Those that represent nothing come last, and not at all while there are others.
         members = members[scores[members] > 0] if (scores[members] > 0).any() else members

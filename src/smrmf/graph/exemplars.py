@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from smrmf._numba import kernel
 from smrmf.graph.graphs import keep_entries, neighbor_graph, symmetrize
+from smrmf.graph.groups import membership
 from smrmf.graph.membership import one_hot
 
 ExemplarRule = Literal["mass", "norm"]
@@ -51,6 +52,23 @@ def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     if rule == "norm":
         return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
     return Zt.sum(axis=0) - np.diagonal(Zt)
+
+
+def with_copies_as_one(Zt: Matrix, groups: np.ndarray) -> Matrix:
+    """Return Zt as if the first of several identical rows represented all that its copies do.
+
+    Of copies, which are rows of one group, one is enough to look at: it stands for all that they stand for.
+    """
+    first = np.unique(groups, return_index=True)[1]
+    if len(first) == len(groups):
+        return Zt
+    if sp.issparse(Zt):
+        joined = sp.csr_array((Zt.data.copy(), first[groups][Zt.indices], Zt.indptr.copy()), shape=Zt.shape)
+        joined.sum_duplicates()
+        return joined
+    wide = np.zeros_like(Zt)
+    wide[:, first] = Zt @ membership(groups, len(first), Zt.dtype).T
+    return wide
 
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
