@@ -134,7 +134,7 @@ def nested_labels(
     candidates: dict[int, list[np.ndarray]] = {number: [] for number in numbers}
     for n_columns in dict.fromkeys((max(fewest, round(FEW_COLUMNS * most)), most)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
-        n_cells = min(CELLS_PER_CLUSTER * most, max(most, len(embedding) // 4))
+        n_cells = min(CELLS_PER_CLUSTER * most, max(most, len(embedding) // 4), len(embedding))
         cells = kmeans_labels(embedding, n_cells, random_state, 1, max_iter=CELL_ROUNDS)
         J = shares_between(W, cells, int(cells.max()) + 1)
         # Of few distinct points there are fewer cells than some numbers: then these are all there is.
