@@ -145,8 +145,16 @@ def test_one_value_in_most_rows_takes_no_more_memory():
 def test_the_number_of_clusters_does_not_hang_on_copies():
     rng = np.random.default_rng(0)
     blobs = np.repeat([[0, 0], [8, 0], [0, 8]], 50, axis=0) + rng.normal(size=(150, 2))
-    assert (
-        suggest_n_clusters(blobs[rng.integers(150, size=1200)], range(2, 7), random_state=0).n_clusters == 3
-    )
-    rounded = np.rint(2 * rng.normal(size=(1000, 2)))
-    assert suggest_n_clusters(rounded, range(2, 7), random_state=0).n_clusters is None
+    for X, number in (
+        (blobs[rng.integers(150, size=1200)], 3),
+        (np.rint(2 * rng.normal(size=(999, 2))), None),
+    ):
+        assert suggest_n_clusters(X, range(2, 7), random_state=0).n_clusters == number
+
+
+@pytest.mark.parametrize("n_distinct", [22, 30])
+def test_more_numbers_than_halves_have_distinct_rows_are_compared(n_distinct):
+    rng = np.random.default_rng(n_distinct)
+    rows = rng.normal(size=(n_distinct, 3))
+    X = np.vstack([rows, rows[rng.integers(n_distinct, size=300)]])
+    assert suggest_n_clusters(X, random_state=0).ranked
