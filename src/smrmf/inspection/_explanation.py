@@ -113,10 +113,10 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     (0, 2)
     >>> print(found.features)
     feature            value  exemplar  next_exemplar    share
-    sepal length (cm)    5.9       5.7            6.5   0.4103
-    petal width (cm)     1.8       1.3              2  -0.2692
-    petal length (cm)    4.8       4.2            5.2  -0.2564
-    sepal width (cm)     3.2       2.9              3  -0.0641
+    sepal length (cm)    5.9       5.8            6.5   0.5303
+    sepal width (cm)     3.2       2.7              3  -0.3182
+    petal length (cm)    4.8       5.1            5.2   0.1061
+    petal width (cm)     1.8       1.9              2  0.04545
     """
     check_parameters("explain", {"n": n}, {"n": (COUNT,)})
     before, model = (model[:-1] if hasattr(model, "steps") else None), last_step(model)
