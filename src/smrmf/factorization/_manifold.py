@@ -174,9 +174,7 @@ class ManifoldFactorization(Factorization):
         state, status = solution.state, solution.status
         found, moved = factors(problem, start, slots, state)
         copies = problem.copies
-        warnings = empty_cluster_warnings(
-            found["labels_"], moved, self.n_clusters, copies.rows(problem.groups())
-        )
+        warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters, problem.groups_of_rows())
         Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
         if Zt.shape != W.shape:
             owner = type(slots.affinity).__name__
@@ -202,10 +200,7 @@ class ManifoldFactorization(Factorization):
         if problem.reduction.n_features not in (None, problem.data.shape[1]):
             warnings += [(rows_without_direction(found["_fit_data"]), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
-        # To be looked at no row is reported twice; who asks for so many exemplars gets them.
-        few = problem.sizes.n_reported is None
-        ranked = with_copies_as_one(Zt, copies.rows(problem.groups())) if few else Zt
-        return Fitted(exemplar_attributes(slots.exemplars, ranked, found["labels_"]) | attributes, warnings)
+        return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 
     def exemplars_of(self, cluster: int, n: int = 5) -> np.ndarray:
         """Return the points that stand for a cluster, best first.
@@ -238,8 +233,8 @@ class ManifoldFactorization(Factorization):
         own = {"cluster": (Interval(0, n_clusters - 1, integer=True),), "n": (COUNT,)}
         check_parameters("exemplars_of", {"cluster": cluster, "n": n}, own)
         rule: ExemplarRule = getattr(self, "exemplar_rule", "mass")
-        Zt = with_copies_as_one(transposed(self.representation_), distinct_rows(self._fit_data))
-        scores = cluster_scores(Zt, self.labels_, rule)
+        scores = cluster_scores(transposed(self.representation_), self.labels_, rule)
+        scores = with_copies_as_one(scores, distinct_rows(self._fit_data))
         members = np.flatnonzero(self.labels_ == cluster)
         # Those that represent nothing come last, and not at all while there are others.
         members = members[scores[members] > 0] if (scores[members] > 0).any() else members

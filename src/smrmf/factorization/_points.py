@@ -209,6 +209,11 @@ class Problem:
     random_state: np.random.RandomState
     pool: Pool
 
+    def groups_of_rows(self) -> np.ndarray:
+        """Tell which of all rows are identical, those left out included."""
+        rows: np.ndarray = self.copies.rows(self.groups())
+        return rows
+
     def wide_graph(self) -> sp.csr_array:
         # The list has one neighbour more than the graph, which gives the weights their zero.
         known, k = self.neighbors.indices.shape[1] - 1, self.sizes.n_neighbors

@@ -138,14 +138,19 @@ class FixedPoints(AbstractPoints[None]):
 
 @dataclass(frozen=True)
 class RankedExemplars(AbstractExemplars):
-    """The points that represent the most, by one of the rules; without a count a few of every cluster."""
+    """The points that represent the most, by one of the rules; without a count a few of every cluster.
+
+    ``groups()`` tells which points are identical: of these one is enough among a few.
+    """
 
     rule: ExemplarRule
     count: int | None
+    groups: Callable[[], np.ndarray] | None = None
 
     def attributes(self, Zt: Matrix, labels: np.ndarray) -> dict[str, Any]:
         # Ranked even in SMRMF: tau bounds a sum of norms and does not count rows (paper note 7).
-        indices, scores = rank_exemplars(Zt, labels, self.count, self.rule)
+        groups = None if self.groups is None else self.groups()
+        indices, scores = rank_exemplars(Zt, labels, self.count, self.rule, groups)
         return {"exemplar_indices_": indices, "exemplar_scores_": scores}
 
 

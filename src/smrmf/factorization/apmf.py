@@ -233,7 +233,7 @@ class APMF(ManifoldFactorization):
         return Slots(
             ProjectedAffinity(problem.representation(), alpha, problem.pool),
             ProjectedPoints(problem.reduced / start.scale, alpha, problem.reduction, problem.pool),
-            RankedExemplars(self.exemplar_rule, problem.sizes.n_reported),
+            RankedExemplars(self.exemplar_rule, problem.sizes.n_reported, problem.groups_of_rows),
         )
 
     @classmethod

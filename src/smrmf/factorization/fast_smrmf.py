@@ -221,7 +221,7 @@ class FastSMRMF(ManifoldFactorization):
             freeze_tol=self.freeze_tol,
             first=problem.representation() if known else None,
         )
-        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_reported)
+        exemplars = RankedExemplars(self.exemplar_rule, sizes.n_reported, problem.groups_of_rows)
         return Slots(affinity, FixedPoints(), exemplars)
 
     @classmethod

@@ -170,7 +170,7 @@ class RMNMF(ManifoldFactorization):
         return Slots(
             FixedAffinity(symmetrize(heat_graph(*near)), heat_representation(*near)),
             FixedPoints(),
-            RankedExemplars(self.exemplar_rule, problem.sizes.n_reported),
+            RankedExemplars(self.exemplar_rule, problem.sizes.n_reported, problem.groups_of_rows),
         )
 
     @classmethod

@@ -251,7 +251,7 @@ class SMRMF(ManifoldFactorization):
             freeze_tol=self.freeze_tol,
             single_start=self.exemplar_start == "single",
         )
-        exemplars = RankedExemplars(self.exemplar_rule, problem.sizes.n_reported)
+        exemplars = RankedExemplars(self.exemplar_rule, problem.sizes.n_reported, problem.groups_of_rows)
         return Slots(affinity, FixedPoints(), exemplars)
 
     @classmethod

@@ -14,7 +14,6 @@ import scipy.sparse as sp
 
 from smrmf._numba import kernel
 from smrmf.graph.graphs import keep_entries, neighbor_graph, symmetrize
-from smrmf.graph.groups import membership
 from smrmf.graph.membership import one_hot
 
 ExemplarRule = Literal["mass", "norm"]
@@ -54,21 +53,15 @@ def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     return Zt.sum(axis=0) - np.diagonal(Zt)
 
 
-def with_copies_as_one(Zt: Matrix, groups: np.ndarray) -> Matrix:
-    """Return Zt as if the first of several identical rows represented all that its copies do.
+def with_copies_as_one(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
+    """Give the first of several identical rows the scores of all of them, and the others none.
 
     Of copies, which are rows of one group, one is enough to look at: it stands for all that they stand for.
     """
     first = np.unique(groups, return_index=True)[1]
-    if len(first) == len(groups):
-        return Zt
-    if sp.issparse(Zt):
-        joined = sp.csr_array((Zt.data.copy(), first[groups][Zt.indices], Zt.indptr.copy()), shape=Zt.shape)
-        joined.sum_duplicates()
-        return joined
-    wide = np.zeros_like(Zt)
-    wide[:, first] = Zt @ membership(groups, len(first), Zt.dtype).T
-    return wide
+    joined = np.zeros_like(scores)
+    joined[first] = np.bincount(groups, scores)
+    return joined
 
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
@@ -148,15 +141,18 @@ def readable_quotas(sizes: np.ndarray) -> np.ndarray:
 
 
 def rank_exemplars(
-    Zt: Matrix, labels: np.ndarray, count: int | None, rule: ExemplarRule
+    Zt: Matrix, labels: np.ndarray, count: int | None, rule: ExemplarRule, groups: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Choose and rank the exemplars of a finished clustering; return indices and scores, best first.
 
     The paper's rule takes the rows of Z with the largest norms, wherever they lie. The rule ``mass``
     scores a point by the mass it represents inside its own cluster and gives every cluster its share,
-    so the exemplars cover all clusters and sit where neighbours agree. A count of None is a few for each.
+    so the exemplars cover all clusters and sit where neighbours agree. A count of None is a few for each, and
+    no row twice where ``groups`` tells which rows are identical.
     """
     sizes, scores = np.bincount(labels), cluster_scores(Zt, labels, rule)
+    if count is None and groups is not None:
+        scores = with_copies_as_one(scores, groups)
     if rule == "norm" and count is not None:
         chosen = best_first(scores, count)
         return chosen, scores[chosen]
