@@ -61,8 +61,9 @@ def check_output(output: Path | None, force: bool, as_json: bool) -> None:
 
 def hand_over(columns: Mapping[str, Sequence[Any]], output: Path | None, force: bool, as_json: bool) -> None:
     """Give a table as it is wanted: in a file, as JSON, for the eye on a terminal, or as CSV in a pipe."""
+    from smrmf.tables._results import write_csv
     from smrmf.tasks._plain import as_json as written_json
-    from smrmf.tasks._plain import as_records, save_table, write_csv
+    from smrmf.tasks._plain import as_records, save_table
 
     if output is not None:
         save_table(output, columns, force)

@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from smrmf._files import check_parent
 from smrmf.tables._record import TableError
@@ -121,10 +121,15 @@ def check_folder(folder: Path, force: bool, known: frozenset[str] = OF_A_FIT) ->
         raise FileExistsError(f"{folder} has {others[0]!r}, which is no result: give another name.")
 
 
+def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write a table to a stream."""
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
+
+
 def _write(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
     with path.open("w", encoding="utf-8", errors="replace", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+        write_csv(file, columns)
         file.flush()
         os.fsync(file.fileno())

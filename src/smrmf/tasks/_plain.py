@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 import numpy as np
 
 from smrmf._files import check_place, write_atomically
+from smrmf.tables._results import write_csv
 
 # Digits of the numbers in tables of results: more would be rounding.
 DIGITS = 6
@@ -54,13 +54,6 @@ def columns_of_frame(frame: Any) -> dict[str, Any]:
     if isinstance(frame, Mapping):
         return dict(frame)
     return {name: frame[name].to_numpy() for name in frame.columns}
-
-
-def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write a table to a stream."""
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*columns.values(), strict=True))
 
 
 def save_json(path: Path, value: Any) -> None:
