@@ -45,7 +45,7 @@ def column_notes(
     if len(X) < FEWEST:
         return []
     rows = np.unique(np.linspace(0, len(X) - 1, SAMPLE).astype(int))
-    near = Neighbors(*(part[:, :n_neighbors] for part in neighbors))
+    near = neighbors.first(n_neighbors)
     return [*unscaled(X[rows], names, magnitude), *few_valued(X, rows, near, names)]
 
 

@@ -58,7 +58,8 @@ class Copies:
         squared = np.hstack([np.zeros_like(lists.squared[:, :1]), lists.squared])
         ends = np.cumsum(np.hstack([times[:, None] - 1, times[lists.indices]]), axis=1)
         places = np.column_stack([(ends <= rank).sum(axis=1) for rank in range(count)])
-        return Neighbors(*(np.take_along_axis(part, places, 1) for part in (indices, squared)))
+        indices, squared = (np.take_along_axis(part, places, 1) for part in (indices, squared))
+        return lists._replace(indices=indices, squared=squared)
 
     def represented(self, Zt: Any) -> Any:
         """Return Zt of all rows: each is represented as its distinct one is, by first rows."""

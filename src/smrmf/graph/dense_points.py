@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
-from smrmf.graph.candidates import insert, keep_smallest
+from smrmf.graph.candidates import empty_lists, insert, keep_smallest
 from smrmf.kernels.distances import pair_squared_distances, refine_small, squared_distances, squared_norms
 
 # A tile of products should stay in the second-level cache while it is searched.
@@ -62,19 +62,17 @@ class DensePoints:
         refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
         return block
 
-    def candidates(
-        self, queries: np.ndarray, own: np.ndarray, size: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the product forms and indices of the nearest points, and the norms of the queries."""
+    def merge_nearest(
+        self, queries: np.ndarray, own: np.ndarray, best: np.ndarray, index: np.ndarray
+    ) -> np.ndarray:
+        """Merge the nearest points of every query into its list; return the queries' squared lengths."""
         rows, norms = self.measure(queries)
-        best = np.full((len(rows), size), np.inf, self.X.dtype)
-        index = np.zeros((len(rows), size), np.intp)
         for start in range(0, self.n_samples, TILE_COLUMNS):
             tile = slice(start, start + TILE_COLUMNS)
-            # |y|^2 - 2 x'y of a tile is merged at once, while its products are in cache.
+            # Merged at once, while the products are in cache.
             products = rows @ self.centered[tile].T
-            _keep_smallest_rows(products, self.norms[tile], start, own, best, index)
-        return best, index, norms
+            _keep_smallest_rows(products, self.norms[tile], norms, start, own, best, index)
+        return norms
 
     def pair_distances(self, queries: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Return squared distances of every query to its listed points, as sums of squared differences."""
@@ -87,8 +85,7 @@ class DensePoints:
         self, queries: np.ndarray, own: np.ndarray, size: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and indices of the nearest points by differences, which never cancel."""
-        best = np.full((len(queries), size), np.inf, self.X.dtype)
-        index = np.zeros((len(queries), size), np.intp)
+        best, index = empty_lists(len(queries), size, self.X.dtype, self.n_samples)
         _search_directly(self.X, queries, own, best, index)
         return best, index
 
@@ -110,6 +107,7 @@ def center_points(X: np.ndarray) -> DensePoints:
 def _keep_smallest_rows(
     products: np.ndarray,  # IN
     norms: np.ndarray,  # IN
+    row_norms: np.ndarray,  # IN
     first_column: int,  # IN
     own: np.ndarray,  # IN
     best: np.ndarray,  # IN, OUT
@@ -117,7 +115,7 @@ def _keep_smallest_rows(
 ) -> None:
     """Merge a tile of products into the sorted lists of its rows; row i never takes column ``own[i]``."""
     for i in range(products.shape[0]):
-        keep_smallest(products[i], norms, first_column, own[i], best[i], best_index[i])
+        keep_smallest(products[i], norms, row_norms[i], first_column, own[i], best[i], best_index[i])
 
 
 @kernel

@@ -9,7 +9,13 @@ import scipy.sparse as sp
 
 from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool, row_blocks
-from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, lost_in_rounding
+from smrmf.graph.candidates import (
+    SPARE_CANDIDATES,
+    Neighbors,
+    by_distance,
+    empty_lists,
+    lost_in_rounding,
+)
 from smrmf.graph.dense_points import DensePoints, center_points
 from smrmf.graph.sparse_points import SparsePoints
 
@@ -22,12 +28,6 @@ def measured_points(X: Any) -> MeasuredPoints:
     if sp.issparse(X) and not is_cheap_dense(X):
         return SparsePoints.of(X)
     return center_points(X.toarray() if sp.issparse(X) else X)
-
-
-def search(X: Any, n_neighbors: int, pool: Pool) -> tuple[MeasuredPoints, Neighbors]:
-    """Prepare the points for distances, and find the nearest others of every one."""
-    points = measured_points(X)
-    return points, find_neighbors(X, n_neighbors, points=points, pool=pool)
 
 
 def find_neighbors(
@@ -51,12 +51,15 @@ def find_neighbors(
     own = np.arange(n_queries) if queries is None else np.full(n_queries, -1)
     size = min(n_neighbors + SPARE_CANDIDATES, points.n_samples - (queries is None))
 
+    # Product forms of sparse points are in double precision.
+    kind = points.norms.dtype
+
     def search_block(block: slice) -> tuple[np.ndarray, np.ndarray]:
         rows, mine = searched[block], own[block]
-        best, index, norms = points.candidates(rows, mine, size)
+        best, index = empty_lists(len(mine), size, kind, points.n_samples)
+        norms = points.merge_nearest(rows, mine, best, index)
         exact = points.pair_distances(rows, index)
-        order = np.lexsort((index, exact))  # by distance, then by index
-        exact, index = np.take_along_axis(exact, order, 1), np.take_along_axis(index, order, 1)
+        exact, index = by_distance(exact, index)
         kth = exact[:, n_neighbors - 1]
         lost = lost_in_rounding(norms, best[:, -1], kth)
         if points.copies_tie:
@@ -67,4 +70,5 @@ def find_neighbors(
         return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()
 
     parts = pool.map(search_block, row_blocks(n_queries, points.block_width))
-    return Neighbors(*map(np.concatenate, zip(*parts, strict=True)))
+    indices, squared = map(np.concatenate, zip(*parts, strict=True))
+    return Neighbors(indices, squared)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
-from smrmf.graph.candidates import insert, keep_smallest
+from smrmf.graph.candidates import empty_lists, insert, keep_smallest
 
 # A block of so many queries has one row of products, as long as there are points, which all of them use.
 BLOCK_QUERIES_WIDTH = 1024
@@ -84,17 +84,15 @@ class SparsePoints:
         )
         return block.astype(self.X.dtype, copy=False)
 
-    def candidates(
-        self, queries: sp.csr_array, own: np.ndarray, size: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the product forms and indices of the nearest points, and the norms of the queries."""
-        best = np.full((queries.shape[0], size), np.inf)
-        index = np.zeros((queries.shape[0], size), np.intp)
-        norms = np.empty(queries.shape[0])
+    def merge_nearest(
+        self, queries: sp.csr_array, own: np.ndarray, best: np.ndarray, index: np.ndarray
+    ) -> np.ndarray:
+        """Merge the nearest points of every query into its list; return the queries' squared lengths."""
+        norms = _row_norms(queries)
         work = np.empty(self.n_samples)
         by_feature = Entries.of(self.by_feature)
-        _nearest_rows(Entries.of(queries), by_feature, self.norms, own, work, norms, best, index)
-        return best, index, norms
+        _nearest_rows(Entries.of(queries), by_feature, self.norms, norms, own, work, best, index)
+        return norms
 
     def pair_distances(self, queries: sp.csr_array, index: np.ndarray) -> np.ndarray:
         """Return squared distances of every query to its listed points, as sums of squared differences."""
@@ -106,8 +104,7 @@ class SparsePoints:
         self, queries: sp.csr_array, own: np.ndarray, size: int
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return distances and indices of the nearest points by differences, which never cancel."""
-        best = np.full((queries.shape[0], size), np.inf, self.X.dtype)
-        index = np.zeros((queries.shape[0], size), np.intp)
+        best, index = empty_lists(queries.shape[0], size, self.X.dtype, self.n_samples)
         _search_directly(Entries.of(queries), Entries.of(self.X), own, best, index)
         return best, index
 
@@ -129,7 +126,8 @@ def _row_norms(X: sp.csr_array) -> np.ndarray:
     """Return the squared lengths of sparse rows, in double precision."""
     wide = X.data.astype(np.float64, copy=False)
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
-    return np.bincount(rows, wide * wide, minlength=X.shape[0])
+    # Of no entries at all the sums would be whole numbers.
+    return np.bincount(rows, wide * wide, minlength=X.shape[0]).astype(np.float64, copy=False)
 
 
 @kernel
@@ -177,21 +175,17 @@ def _nearest_rows(
     queries: Entries,  # IN
     by_feature: Entries,  # IN
     norms: np.ndarray,  # IN
+    query_norms: np.ndarray,  # IN
     own: np.ndarray,  # IN
     products: np.ndarray,  # OUT, of the last query
-    query_norms: np.ndarray,  # OUT
     best: np.ndarray,  # IN, OUT
     best_index: np.ndarray,  # IN, OUT
 ) -> None:
-    """Fill the sorted lists of the smallest ``|y|^2 - 2 x'y`` of every query x; x never takes ``own``."""
+    """Merge the nearest points of every query into its sorted list; a query never takes its ``own``."""
     for i in range(queries.indptr.shape[0] - 1):
         products[:] = 0.0
         _add_products(i, queries, by_feature, products)
-        keep_smallest(products, norms, 0, own[i], best[i], best_index[i])
-        total = 0.0
-        for p in range(queries.indptr[i], queries.indptr[i + 1]):
-            total += np.float64(queries.data[p]) * queries.data[p]
-        query_norms[i] = total
+        keep_smallest(products, norms, query_norms[i], 0, own[i], best[i], best_index[i])
 
 
 @kernel
