@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from smrmf._parallel import Pool
+from smrmf._parallel import SERIAL, Pool
 from smrmf.graph.components import components_of, join_components
 from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
@@ -89,7 +89,8 @@ def consensus_labels(
         return Consensus(labels, 1.0, one_hot(labels, n_clusters, W.dtype))
     voters, lenient = find_candidates(points.X, W, graphs, n_clusters, random_state, pool)
     joined_share = joined_shares(W, np.column_stack(voters))
-    later = later_candidates(trusted_graph(W, joined_share), find_grains(voters), n_clusters, random_state)
+    trusted = trusted_graph(W, joined_share)
+    later = later_candidates(trusted, find_grains(voters), n_clusters, random_state, pool)
     labels = most_telling(W, [*voters, *lenient, *later], n_clusters)
     labels = relabel_by_size(settle_by_means(points, labels, n_clusters, nearest, pool), n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
@@ -117,7 +118,7 @@ def find_candidates(
     lenient: list[np.ndarray] = []
     for graph in graphs:
         joined, components = join_components(X, graph, n_clusters, pool)
-        spectrum = smoothest(joined, components, twice(n_clusters), random_state)
+        spectrum = smoothest(joined, components, twice(n_clusters), random_state, pool)
         for n_columns in (n_clusters, twice(n_clusters)):
             embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
             for _ in range(ROUNDS):
@@ -129,11 +130,15 @@ def find_candidates(
 
 
 def later_candidates(
-    trusted: sp.csr_array, grains: np.ndarray, n_clusters: int, random_state: np.random.RandomState
+    trusted: sp.csr_array,
+    grains: np.ndarray,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool = SERIAL,
 ) -> Iterator[np.ndarray]:
     """Yield clusterings of the grains, by cells that are merged in several ways and by k-means alone."""
     W, sizes = graph_of_grains(trusted, grains), np.bincount(grains)
-    spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state)
+    spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state, pool)
     count = min(n_cells(len(grains), n_clusters), len(sizes))
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)

@@ -19,6 +19,8 @@ from smrmf.graph.groups import sums_of_groups
 from smrmf.graph.spectrum import smoothest
 
 KMEANS_STARTS = 10
+# Centres are found on so many rows at most: more of them move no centre by what a label could see.
+MOST_ROWS = 20_000
 
 
 def relabel_by_size(labels: np.ndarray, n_clusters: int) -> np.ndarray:
@@ -42,14 +44,18 @@ def kmeans_labels(
 ) -> np.ndarray:
     """Return the clusters of rows by k-means, the best of several starts, largest cluster first.
 
-    With weights a row counts as so many.
+    With weights a row counts as so many. Of very many rows the centres are those of a sample.
     """
     from sklearn.cluster import KMeans  # slow to import, and needed by fit only
 
     model = KMeans(n_clusters, n_init=n_starts, max_iter=max_iter, random_state=random_state)
     # Of fewer distinct points than clusters: the estimator repairs the labels and says so itself.
     with WARNING_FILTERS.changed("ignore"):
-        return relabel_by_size(model.fit_predict(X, sample_weight=weights), n_clusters)
+        if len(X) <= MOST_ROWS:
+            return relabel_by_size(model.fit_predict(X, sample_weight=weights), n_clusters)
+        rows = np.sort(random_state.choice(len(X), MOST_ROWS, replace=False))
+        model.fit(X[rows], sample_weight=None if weights is None else weights[rows])
+        return relabel_by_size(model.predict(X), n_clusters)
 
 
 def graph_labels(
@@ -70,7 +76,7 @@ def graph_labels(
     # The eigenvalue one belongs to the indicators of the components: k-means could only find them again.
     if components.number == n_clusters:
         return relabel_by_size(components.of_point, n_clusters)
-    embedding = smoothest(W, components, n_clusters, random_state).embedding(n_clusters)
+    embedding = smoothest(W, components, n_clusters, random_state, pool).embedding(n_clusters)
     return kmeans_labels(embedding, n_clusters, random_state, n_starts)
 
 

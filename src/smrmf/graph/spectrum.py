@@ -13,12 +13,17 @@ import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
+from smrmf._parallel import SERIAL, Pool
+from smrmf.graph.coarse import GUARD, closest_as_one, smooth, spread_to_members
 from smrmf.graph.components import Components
+from smrmf.graph.grains import graph_of_grains
 
 # Relative error of an eigenvalue: clusters do not depend on more digits, which take a third of the time.
 TOLERANCE = 1e-6
 # Up to so many points a dense solver is as fast as any.
 FEW_POINTS = 256
+# Beyond so many, neighbours are taken as one first.
+MANY_POINTS = 20_000
 
 
 class Spectrum(NamedTuple):
@@ -41,23 +46,24 @@ class Spectrum(NamedTuple):
 
 
 def smoothest(
-    W: sp.csr_array, components: Components, n_columns: int, random_state: np.random.RandomState
+    W: sp.csr_array,
+    components: Components,
+    n_columns: int,
+    random_state: np.random.RandomState,
+    pool: Pool = SERIAL,
 ) -> Spectrum:
     """Find the leading eigenvectors of the normalised graph, fewer where it has fewer points.
 
     Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
     eigenvalue one that they share.
     """
-    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
-    scale = 1 / np.sqrt(np.asarray(W.sum(axis=1)).ravel())
-    M = (W * scale[:, None] * scale[None, :]).tocsr()
     parts = []
     for label in range(components.number):
         members = np.flatnonzero(components.of_point == label)
         # Each component has an eigenvalue one among those wanted: no single one can have more than the rest.
         count = min(n_columns - components.number + 1, len(members))
-        part = M if components.number == 1 else M[members][:, members]
-        parts.append((members, *_leading_pairs(part, count, random_state)))
+        part = W if components.number == 1 else W[members][:, members]
+        parts.append((members, *leading_pairs(part, count, random_state, pool)))
     value = np.concatenate([values for _, values, _ in parts])
     owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
     within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
@@ -69,13 +75,21 @@ def smoothest(
     return Spectrum(value[order], vectors)
 
 
-def _leading_pairs(
-    M: sp.csr_array, count: int, random_state: np.random.RandomState
+def leading_pairs(
+    W: sp.csr_array, count: int, random_state: np.random.RandomState, pool: Pool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the largest eigenvalues of a connected graph, and their eigenvectors."""
-    n = M.shape[0]
+    """Return the largest eigenvalues of a connected graph, normalised, and their eigenvectors."""
+    n = W.shape[0]
+    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    scale = 1 / np.sqrt(degrees)
+    M = sp.csr_array((W.data * np.repeat(scale, np.diff(W.indptr)) * scale[W.indices], W.indices, W.indptr))
     if n <= max(2 * count, FEW_POINTS):
         return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
+    if n > MANY_POINTS:
+        groups = closest_as_one(W)
+        values, vectors = leading_pairs(graph_of_grains(W, groups), count + GUARD, random_state, pool)
+        return smooth(M, values, spread_to_members(vectors, degrees, groups), count, pool)
     # Positive, as the leading eigenvector is: the start is never orthogonal to it.
     first = random_state.uniform(0.5, 1, n).astype(M.dtype)
     # A graph with few eigenvalues leaves it no direction, and it goes on in a random one: by a seed.
