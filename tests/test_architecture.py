@@ -44,6 +44,7 @@ MODULES = {
         *("row_sparse", "scaling", "semi_nonnegative", "simplex", "thin_svd", "truncated_svd"),
     },
     "graph": {
+        *("approximate", "cells", "coarse", "given_neighbors", "search"),
         *("candidates", "columns", "components", "consensus", "copies", "dense_points", "directions"),
         *("duplicates", "exemplars"),
         *("grains", "graphs", "groups", "halves", "labels", "layout", "means", "membership", "merging"),

@@ -22,8 +22,9 @@ from smrmf.graph.consensus import (
 )
 from smrmf.graph.grains import graph_of_grains
 from smrmf.graph.graphs import simplex_graph, symmetrize
-from smrmf.graph.neighbors import find_neighbors, search
+from smrmf.graph.neighbors import find_neighbors
 from smrmf.graph.partitions import information, leak, shares_between
+from smrmf.graph.search import search
 
 
 def graphs_of(X, *sizes):

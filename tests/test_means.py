@@ -15,7 +15,8 @@ from smrmf import RMNMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.graph.dense_points import center_points
 from smrmf.graph.means import ClusterMeans, settle_by_means, sums_by_cluster, votes_of_means
-from smrmf.graph.neighbors import find_neighbors, search
+from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.search import search
 from smrmf.graph.sparse_points import SparsePoints
 from smrmf.metrics import clustering_accuracy
 

@@ -12,6 +12,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Context
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 DEFAULT_NEIGHBORS = 10
 LONGEST_SHOWN = 100  # letters of a value in a sentence
@@ -98,7 +99,21 @@ class PairOf:
         return self.description
 
 
-Constraint = Interval | OneOf | InstanceOf | PairOf
+class GivenNeighbors:
+    """Neighbours in one of the forms that people have them in; what they are is checked with the data."""
+
+    def accepts(self, value: Any) -> bool:
+        """Tell whether the value may be neighbours."""
+        is_pair = isinstance(value, tuple | list) and len(value) == 2
+        # An estimator, but not its class.
+        makes_graph = hasattr(value, "fit") and not isinstance(value, type)
+        return sp.issparse(value) or is_pair or makes_graph
+
+    def __str__(self) -> str:
+        return "a sparse graph of distances, a pair (indices, distances), or a neighbours transformer"
+
+
+Constraint = Interval | OneOf | InstanceOf | PairOf | GivenNeighbors
 Constraints = Mapping[str, tuple[Constraint, ...]]
 
 COUNT = Interval(1, integer=True)
@@ -118,6 +133,7 @@ CONSTRAINTS: Constraints = {
     "dissimilarity": (OneOf("kernel", "euclidean", "sqeuclidean"),),
     "bandwidth": (OneOf("distance", "squared-distance"),),
     "metric": (OneOf("euclidean", "cosine"),),
+    "neighbors": (OneOf("auto", "exact", "approximate"), GivenNeighbors()),
     "manifold_weight": (Interval(0), AUTO),
     "selection_weight": (Interval(1e-100), AUTO),
     "projection_weight": (Interval(1e-100), AUTO),

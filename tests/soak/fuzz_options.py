@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.cluster import KMeans
+from sklearn.neighbors import KNeighborsTransformer, NearestNeighbors
 
 from smrmf import DS3, ESC, IPM, KDPP
 from smrmf._validation import CONSTRAINTS, Constraint, InstanceOf, Interval, OneOf, PairOf
@@ -28,6 +29,10 @@ def random_options(owner: type[BaseEstimator], shape: tuple[int, ...], rng: Gene
     n = shape[0]
     options: dict[str, Any] = {}
     for name, default in owner().get_params(deep=False).items():
+        # Newer than the trials that have numbers: its draws are its own, and theirs stay as they were.
+        if name == "neighbors":
+            options[name] = random_neighbors(n, rng.spawn(1)[0])
+            continue
         constraint = constraints[name][rng.integers(len(constraints[name]))]
         value = drawn(name, constraint, (n, int(options.get("n_clusters") or 3)), rng)
         if name == "n_clusters":  # the default, 8, is too many for most small tables
@@ -53,6 +58,21 @@ def drawn(name: str, constraint: Constraint, size: tuple[int, int], rng: Generat
         return fitting[rng.integers(len(fitting))]
     assert isinstance(constraint, InstanceOf)
     return instance(name, constraint, size, rng)
+
+
+def random_neighbors(n: int, rng: Generator) -> Any:
+    """Return a word, or neighbours of other points in one of their forms, also too few and wrong ones."""
+    if rng.random() < KEPT:
+        return str(rng.choice(["auto", "exact", "approximate"]))
+    wrong = rng.random() < 0.2
+    count = int(rng.integers(1, n + wrong)) if n > 1 else 1
+    if rng.random() < 0.3:
+        return KNeighborsTransformer(n_neighbors=count)
+    near = NearestNeighbors(n_neighbors=min(count, max(n - 1, 1))).fit(rng.integers(0, 5, (max(n, 2), 2)))
+    if rng.random() < 0.5:
+        return near.kneighbors_graph(mode="distance")
+    distances, indices = near.kneighbors()
+    return (distances, indices) if wrong else (indices, distances)
 
 
 def numbers_of(interval: Interval) -> tuple[float, ...]:

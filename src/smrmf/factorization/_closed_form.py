@@ -24,7 +24,8 @@ class CandidateLists:
     """The smallest dissimilarities of every column, as rows of a ragged table.
 
     A first list is sorted by value; a widened one, and one of all points, in the order of the points.
-    ``bound_outside`` is the smallest dissimilarity that a list leaves out (infinite for a full list).
+    ``bound_outside`` is the smallest dissimilarity that a list leaves out (infinite for a list that is not
+    to be widened: a full one, or one of approximate or given neighbours).
     """
 
     indptr: np.ndarray
@@ -42,11 +43,13 @@ class CandidateLists:
             # The neighbour search leaves a point itself out, so lists with it need a search of their own.
             indices, values, outside = smallest_entries(dissimilarity, np.arange(n), size, with_self)
         else:
-            # Unless all others are known, the last one known bounds what a list leaves out.
+            # The last one known bounds what a list leaves out, unless all others are known. Of lists from
+            # which some may be missing nothing is certain: they are all that a point can choose from.
             n_known = known.indices.shape[1]
-            size = min(size, n_known if n_known == n - 1 else n_known - 1)
+            bounded = known.exact and n_known < n - 1
+            size = min(size, n_known - 1 if bounded else n_known)
             indices, values = known.indices[:, :size], known.D[:, :size]
-            outside = known.D[:, size] if size < n - 1 else np.full(n, np.inf, values.dtype)
+            outside = known.D[:, size] if bounded else np.full(n, np.inf, values.dtype)
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
         return cls(indptr, indices.ravel(), values.ravel(), outside, with_self)
 

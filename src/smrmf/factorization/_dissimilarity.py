@@ -93,10 +93,11 @@ class Latent(NamedTuple):
 
 
 class Smallest(NamedTuple):
-    """The smallest D of every point to others, smallest first."""
+    """The smallest D of every point to others, smallest first; unless exact, smaller ones may be missing."""
 
     indices: np.ndarray
     D: np.ndarray
+    exact: bool = True
 
 
 class AbstractDissimilarity(ABC):
@@ -232,7 +233,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
             scale = np.sqrt(max(largest))
         scale = float(scale) if scale > 0 else 1.0
         known = space.neighbors
-        smallest = Smallest(known.indices, scaled_distances(known.squared, power, scale))
+        smallest = Smallest(known.indices, scaled_distances(known.squared, power, scale), known.exact)
         return cls(space, power, scale, smallest)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:

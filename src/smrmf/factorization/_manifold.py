@@ -95,6 +95,7 @@ class ManifoldFactorization(Factorization):
         exemplars: float | str = "auto",
         n_neighbors: int | str = "auto",
         metric: str = "euclidean",
+        neighbors: Any = "auto",
         manifold_weight: float | str = "auto",
         exemplar_rule: ExemplarRule = "mass",
         init: str | np.ndarray = "spectral",
@@ -109,6 +110,7 @@ class ManifoldFactorization(Factorization):
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.neighbors = neighbors
         self.manifold_weight = manifold_weight
         self.exemplar_rule = exemplar_rule
         self.init = init
@@ -134,11 +136,13 @@ class ManifoldFactorization(Factorization):
         given = points_of_the_loop(type(self).__name__, X, self.n_clusters)
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
         data, magnitude = scale_to_safe_range(COMPARED[metric](given))
-        return ManifoldInput(data, magnitude, sizes, metric, X.shape[1]), self.max_iter
+        how = getattr(self, "neighbors", "auto")
+        return ManifoldInput(data, magnitude, sizes, metric, X.shape[1], how), self.max_iter
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
-        # A start that is given, or that looks at no neighbours, has all rows.
+        # A start that is given, or that looks at no neighbours, has all rows, and so have given neighbours.
         as_one = type(self)._copies_as_one and isinstance(self.init, str) and self.init == "spectral"
+        as_one = as_one and isinstance(given.search, str)
         draws = check_random_state(self.random_state)
         problem = prepare(given, type(self)._reduction, draws, pool, leave_copies_out=as_one)
         # Points first: where they are refused, no number has been drawn.
@@ -166,6 +170,9 @@ class ManifoldFactorization(Factorization):
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         fitted = self._results(problem, start, slots, solution)
         firmness = {} if found.stability is None else {"stability_": found.stability}
+        # Of lists that were given nobody knows what they miss.
+        if isinstance(given.search, str):
+            firmness["neighbor_recall_"] = problem.neighbors.recall
         said = column_warnings(problem, report.features.get("feature_names_in_"))
         return Fitted(firmness | fitted.attributes, fitted.warnings + said)
 

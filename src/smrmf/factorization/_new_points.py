@@ -27,7 +27,8 @@ from smrmf.graph.candidates import Neighbors
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
 from smrmf.graph.means import votes_of_means
 from smrmf.graph.membership import favor_labels, mean_distances, one_hot, outlyingness
-from smrmf.graph.neighbors import MeasuredPoints, find_neighbors, measured_points
+from smrmf.graph.neighbors import MeasuredPoints, measured_points
+from smrmf.graph.search import nearest
 from smrmf.kernels.scaling import directions
 
 # What rows are compared by: as they are, or by their directions alone.
@@ -148,7 +149,7 @@ class Factorization(
         # A copy of a training point does not count itself among its neighbours.
         skipped = (near.squared[:, 0] == 0) & (near.squared.shape[1] > k)
         places = np.arange(k) + skipped[:, None]
-        indices, squared = (np.take_along_axis(part, places, 1) for part in near)
+        indices, squared = (np.take_along_axis(part, places, 1) for part in near[:2])
         return outlyingness(mean_distances(squared), indices, self._fit_reach)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -216,7 +217,9 @@ class Factorization(
         """Find the training points that new points ask."""
         # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
         count = min(self._fit_neighbors + 1, points.n_samples)
-        return find_neighbors(self._fit_data, count, new, points=points, pool=pool)
+        # Neighbours that were given say nothing of new points.
+        how = "exact" if getattr(self, "neighbors", "auto") == "exact" else "auto"
+        return nearest(self._fit_data, count, new, how=how, points=points, pool=pool)
 
     def _weights(self, near: Neighbors) -> sp.csr_array:
         """Return the weight of every training point for every new one; rows sum to one."""

@@ -18,13 +18,14 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from smrmf._parallel import Pool
+from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.copies import Copies
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
-from smrmf.graph.neighbors import MeasuredPoints, search
+from smrmf.graph.neighbors import MeasuredPoints
+from smrmf.graph.search import search
 from smrmf.kernels.truncated_svd import leading_coordinates
 from smrmf.sharing import remember
 
@@ -172,6 +173,7 @@ class ManifoldInput(NamedTuple):
     """Checked input: data in a safe range, the magnitude they are divided by, the sizes, and the metric.
 
     Of the metric "cosine" the data are directions already, and may have a column more than ``n_features``.
+    ``search`` says how neighbours are found, or has them.
     """
 
     data: np.ndarray | sp.csr_array
@@ -179,13 +181,15 @@ class ManifoldInput(NamedTuple):
     sizes: Sizes
     metric: str = "euclidean"
     n_features: int | None = None
+    search: Any = "auto"
 
 
 @dataclass(frozen=True)
 class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
 
-    Distances are those of ``points``: of the coordinates, or of sparse data as they are.
+    Distances are those of ``points``: of the coordinates, or of sparse data as they are. ``neighbors`` may be
+    given, with distances of another kind; ``measured`` are the same neighbours with those of the points.
 
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
@@ -202,6 +206,7 @@ class Problem:
     reduction: Reduction
     points: MeasuredPoints
     neighbors: Neighbors
+    measured: Neighbors
     representation: Callable[[], sp.csr_array]
     graph: Callable[[], sp.csr_array]
     groups: Callable[[], np.ndarray]
@@ -249,7 +254,10 @@ def prepare(
     searched = given.data if sp.issparse(given.data) else reduced
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    points, neighbors = remember(search, searched, wanted, pool)
+    points, neighbors = remember(search, searched, wanted, pool, given.search, sizes.n_neighbors)
+    measured = neighbors
+    if not isinstance(given.search, str):
+        measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))
     # Other starts and other graphs need neither.
     representation = cache(partial(simplex_graph, neighbors, sizes.n_neighbors))
     return Problem(
@@ -261,6 +269,7 @@ def prepare(
         reduction=reduction.after(first)._replace(n_features=given.n_features),
         points=points,
         neighbors=neighbors,
+        measured=measured,
         representation=representation,
         graph=cache(lambda: symmetrize(representation())),
         groups=groups,
@@ -268,3 +277,9 @@ def prepare(
         random_state=random_state,
         pool=pool,
     )
+
+
+def distances_of(points: MeasuredPoints, indices: np.ndarray, pool: Pool) -> np.ndarray:
+    """Return the squared distances of all points to others that are listed."""
+    blocks = row_blocks(points.n_samples, points.block_width)
+    return np.concatenate(pool.map(lambda rows: points.pair_distances(points.X[rows], indices[rows]), blocks))

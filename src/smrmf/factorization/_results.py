@@ -42,7 +42,7 @@ def factors(
     votes = None if start.votes is None else start.votes[:, order]
     k, copies = problem.sizes.n_neighbors, problem.copies
     # Who lies among copies lies among many.
-    near = copies.neighbors(problem.neighbors, k)
+    near = copies.neighbors(problem.measured, k)
     certain = certainty(labels, problem.graph(), near, k, votes)
     return own | {name: copies.rows(found) for name, found in certain.items()} | {
         "labels_": copies.rows(labels),
@@ -71,5 +71,5 @@ def column_warnings(problem: Problem, names: np.ndarray | None) -> Warnings:
         return []
     names = numbered_names(data.shape[1]) if names is None else names
     k, magnitude = problem.sizes.n_neighbors, problem.magnitude
-    notes = column_notes(data, problem.neighbors, k, names, magnitude)
+    notes = column_notes(data, problem.measured, k, names, magnitude)
     return [(note, ColumnsWarning) for note in notes]

@@ -83,7 +83,7 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
     if init == "kmeans":
         return FirstIndicator(indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype))
     graphs = problem.graph(), problem.wide_graph()
-    nearest = problem.neighbors.squared[:, 0]
+    nearest = problem.measured.squared[:, 0]
     found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool)
     return FirstIndicator(indicator(found.labels, c, dtype), found.stability, found.votes)
 

@@ -30,7 +30,7 @@ from smrmf.factorization._points import reduce_features
 from smrmf.graph.duplicates import agreeing_labels, distinct_rows
 from smrmf.graph.graphs import either_neighbor_graph
 from smrmf.graph.labels import empty_cluster_warnings, kmeans_labels
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.search import nearest
 from smrmf.kernels.scaling import squared_frobenius_norm
 from smrmf.kernels.thin_svd import thin_svd
 from smrmf.sharing import remember
@@ -168,7 +168,7 @@ class DeepSemiNMF(Factorization):
         groups = distinct_rows(data)
 
         k = min(DEFAULT_NEIGHBORS, len(data) - 1)
-        neighbors = remember(find_neighbors, data, k, pool=pool)
+        neighbors = remember(nearest, data, k, pool=pool)
         graph = either_neighbor_graph(neighbors)
 
         first = semi_nmf(reduced, layers[0], pool, self.max_iter, self.tol)

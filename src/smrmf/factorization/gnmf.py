@@ -18,7 +18,7 @@ from smrmf.factorization._new_points import Factorization
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import either_neighbor_graph, given_graph
 from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label_rows
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.search import nearest
 from smrmf.kernels.nonnegative_svd import nonnegative_parts
 from smrmf.kernels.scaling import squared_frobenius_norm
 from smrmf.kernels.thin_svd import thin_svd
@@ -171,7 +171,7 @@ class GNMF(Factorization):
     def _solve(self, given: GNMFInput, pool: Pool, report: FitReporter) -> Fitted:
         data, magnitude, graph, sizes = given
         random_state = check_random_state(self.random_state)
-        neighbors = remember(find_neighbors, data, sizes.n_neighbors, pool=pool)
+        neighbors = remember(nearest, data, sizes.n_neighbors, pool=pool)
         graph = either_neighbor_graph(neighbors) if graph is None else graph
         # Points of unit root-mean-square length: lambda and SMALLEST then mean the same for any unit of X.
         scale = float(np.sqrt(squared_frobenius_norm(data) / sizes.n_samples)) or 1.0

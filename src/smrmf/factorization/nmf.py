@@ -17,7 +17,7 @@ from smrmf.factorization._new_points import Factorization
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import either_neighbor_graph
 from smrmf.graph.labels import empty_cluster_warnings, empty_columns_last, label_rows
-from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.search import nearest
 from smrmf.kernels.scaling import squared_frobenius_norm
 from smrmf.sharing import remember
 
@@ -155,7 +155,7 @@ class NMFClustering(Factorization):
         order, labels = empty_columns_last(labels, self.n_clusters)
         F, G = F[order], G[:, order]
         k = min(DEFAULT_NEIGHBORS, data.shape[0] - 1)
-        neighbors = remember(find_neighbors, data, k, pool=pool)
+        neighbors = remember(nearest, data, k, pool=pool)
         attributes = certainty(labels, either_neighbor_graph(neighbors), neighbors, k) | {
             "labels_": labels,
             "embedding_": G * G.dtype.type(scale * magnitude),

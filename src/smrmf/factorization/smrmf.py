@@ -70,6 +70,11 @@ class SMRMF(ManifoldFactorization):
     metric : {"euclidean", "cosine"}, default="euclidean"
         How rows are compared: as they are, or by their directions alone, each divided by its length (a
         row of zeros is at right angles to all others).
+    neighbors : {"auto", "exact", "approximate"}, sparse graph, pair or transformer, default="auto"
+        How neighbours are found. "auto" compares all pairs of up to 20,000 points, and beyond that, of
+        dense points, nearly all that matter ("approximate"). Or neighbours of your own, by any measure: a
+        sparse graph of distances, the arrays (indices, distances), or a neighbours transformer of
+        scikit-learn.
     manifold_weight : float or "auto", default="auto"
         Weight lambda of the graph. "auto" is the typical residual times n/c, with which the graph
         weighs about as much as the loss, for any unit and any number of points.
@@ -148,6 +153,9 @@ class SMRMF(ManifoldFactorization):
         How well the clusterings that vote in the start agree with its clusters: their mean adjusted Rand
         index, 1 where all are the same, or where the graph falls into the clusters by itself. Only with
         ``init="spectral"``.
+    neighbor_recall_ : float
+        Share of the nearest neighbours that the search has found: 1 if it is exact, otherwise measured on
+        a sample. Not of neighbours that are given.
     membership_ : array of shape (n_samples, n_clusters found)
         How much every point belongs to each cluster; rows sum to one and are largest at the label. The end
         of a walk of two steps over the graph of neighbours, half by the labels there and half by the votes
@@ -197,6 +205,7 @@ class SMRMF(ManifoldFactorization):
         exemplars: float | str = "auto",
         n_neighbors: int | str = "auto",
         metric: str = "euclidean",
+        neighbors: Any = "auto",
         manifold_weight: float | str = "auto",
         selection_weight: float | str = "auto",
         dissimilarity: str = "kernel",
@@ -218,6 +227,7 @@ class SMRMF(ManifoldFactorization):
         self.exemplars = exemplars
         self.n_neighbors = n_neighbors
         self.metric = metric
+        self.neighbors = neighbors
         self.manifold_weight = manifold_weight
         self.selection_weight = selection_weight
         self.dissimilarity = dissimilarity

@@ -12,7 +12,7 @@ from smrmf._validation import COUNT, check_parameters
 from smrmf.factorization.fast_smrmf import FastSMRMF
 from smrmf.graph.columns import ColumnsWarning as ColumnsWarning
 from smrmf.graph.columns import column_notes
-from smrmf.graph.neighbors import search
+from smrmf.graph.search import search
 from smrmf.inspection._table import feature_names as names_of
 
 

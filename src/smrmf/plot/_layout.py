@@ -15,6 +15,7 @@ from smrmf.graph.exemplars import keep_largest, tie_resolution
 from smrmf.graph.graphs import heat_representation, keep_entries, symmetrize, without_diagonal
 from smrmf.graph.layout import layout_graph
 from smrmf.graph.neighbors import find_neighbors
+from smrmf.graph.search import nearest
 from smrmf.plot._model import check_model
 
 N_NEIGHBORS = 10
@@ -98,4 +99,4 @@ def _neighbors(X: Any, n_jobs: int | None) -> sp.csr_array:
     """Return the nearest neighbours of every point by their weights."""
     count = min(N_NEIGHBORS, X.shape[0] - 1)
     with thread_pool(n_jobs) as pool:
-        return heat_representation(find_neighbors(X, count, pool=pool), count, "distance")
+        return heat_representation(nearest(X, count, pool=pool), count, "distance")

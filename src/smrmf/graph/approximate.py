@@ -1,0 +1,185 @@
+"""The nearest neighbours of many points in a fraction of the time, with nearly all of them found.
+
+A query asks the cells of its nearest centres (:mod:`smrmf.graph.cells`). How many it must ask, a sample of
+the points tells beforehand, whose true neighbours are looked for in all cells; another sample tells what was
+found. Distances of what is found are exact.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from smrmf._parallel import Pool
+from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, by_distance, empty_lists, lost_in_rounding
+from smrmf.graph.cells import Cells, nearest_center, train_cells
+from smrmf.kernels.distances import pair_squared_distances
+
+# Which cells it asks a query chooses among so many times as many, those nearest to its own cell.
+CHOICE = 4
+# Queries that are compared at a time.
+MOST_QUERIES = 1024
+# Points whose true neighbours are found, to choose how many cells are asked, and as many others to measure
+# what was found. More is aimed at than promised, so that a second search is rarely needed.
+SAMPLE = 256
+AIMED_RECALL, PROMISED_RECALL = 0.97, 0.95
+# Where a larger share of the cells would have to be asked, comparing all points is as fast.
+LARGEST_SHARE = 0.3
+# Cells of fewer points would be empty or hold a handful.
+FEWEST_POINTS = 2000
+
+
+class Questions(NamedTuple):
+    """Queries, the row that each is itself or -1, and the cell that each lies in."""
+
+    X: np.ndarray
+    own: np.ndarray
+    cell: np.ndarray
+
+    def part(self, rows: np.ndarray) -> Questions:
+        """Return some of them."""
+        return Questions(self.X[rows], self.own[rows], self.cell[rows])
+
+    def blocks(self) -> list[np.ndarray]:
+        """Cut them into blocks of one cell each."""
+        order = np.argsort(self.cell, kind="stable")
+        ends = np.cumsum(np.bincount(self.cell))
+        ends = ends[np.diff(ends, prepend=0) > 0]
+        runs = np.split(order, ends[:-1])
+        return [
+            run[start : start + MOST_QUERIES] for run in runs for start in range(0, len(run), MOST_QUERIES)
+        ]
+
+
+class Sample(NamedTuple):
+    """Some of the queries, and their nearest points."""
+
+    rows: np.ndarray
+    questions: Questions
+    neighbors: Neighbors
+
+    def found(self, lists: Neighbors) -> float:
+        """Return which share of these points the lists of all queries have, or others as near."""
+        return float(np.mean(lists.squared[self.rows] <= self.neighbors.squared[:, -1:]))
+
+
+@dataclass(frozen=True)
+class CellSearch:
+    """Points in cells, of which every query asks the same number."""
+
+    X: np.ndarray
+    cells: Cells
+    n_asked: int
+
+    def nearest(self, questions: Questions, n_neighbors: int, pool: Pool) -> Neighbors:
+        """Return the nearest points in the cells that each query asks."""
+        squared, indices = empty_lists(len(questions.own), n_neighbors, self.X.dtype, len(self.X))
+
+        def search_block(rows: np.ndarray) -> None:
+            # Each block writes to lists of its own.
+            squared[rows], indices[rows] = self._ask(questions.part(rows), n_neighbors, self.n_asked)
+
+        pool.map(search_block, questions.blocks())
+        return Neighbors(indices, squared, exact=False)
+
+    def sample(self, questions: Questions, rows: np.ndarray, n_neighbors: int, pool: Pool) -> Sample:
+        """Return the nearest points of some queries in all the cells that each asks."""
+        # In few blocks, whatever cells they lie in.
+        found = pool.map(
+            lambda block: self._ask(questions.part(block), n_neighbors, self.n_asked), np.array_split(rows, 4)
+        )
+        squared, indices = map(np.concatenate, zip(*found, strict=True))
+        return Sample(rows, questions.part(rows), Neighbors(indices, squared))
+
+    def _ask(self, block: Questions, n_neighbors: int, n_asked: int) -> tuple[np.ndarray, np.ndarray]:
+        """Ask so many cells near that of the first query; return distances and indices."""
+        cells, queries = self.cells, block.X
+        choice = cells.near[block.cell[0], : CHOICE * n_asked]
+        to_centers = cells.squared_distances(queries, choice)
+        asked = smallest_columns(to_centers, n_asked)
+        best, index = empty_lists(len(queries), n_neighbors + SPARE_CANDIDATES, self.X.dtype, len(self.X))
+        own = np.where(block.own < 0, -1, cells.order[block.own])
+        for column in np.flatnonzero(asked.any(axis=0)):
+            cells.merge_nearest(choice[column], queries, own, np.flatnonzero(asked[:, column]), best, index)
+        indices, exact = cells.places[index], np.empty_like(best)
+        pair_squared_distances(queries, self.X, indices, exact)
+        exact[np.isinf(best)] = np.inf  # where a list is not full
+        exact, indices = by_distance(exact, indices)
+        # The product form has the rounding of the distance to the farthest centre that was asked.
+        farthest = np.where(asked, to_centers, 0).max(axis=1)
+        kth = exact[:, n_neighbors - 1]
+        for q in np.flatnonzero(lost_in_rounding(farthest, best[:, -1], kth) & np.isfinite(kth)):
+            exact[q], indices[q] = self._ask_directly(
+                block.part(np.array([q])), choice[asked[q]], exact.shape[1]
+            )
+        few = np.flatnonzero(np.isinf(kth))
+        exact, indices = exact[:, :n_neighbors], indices[:, :n_neighbors]
+        if len(few) > 0:  # so few points are there
+            exact[few], indices[few] = self._ask(block.part(few), n_neighbors, 2 * n_asked)
+        return exact, indices
+
+    def _ask_directly(self, query: Questions, asked: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+        """Compare one query with all points of some cells by differences, which never cancel."""
+        indices = np.concatenate([self.cells.members(cell) for cell in asked])
+        indices = indices[indices != query.own][None, :]
+        exact = np.empty(indices.shape, self.X.dtype)
+        pair_squared_distances(query.X, self.X, indices, exact)
+        exact, indices = by_distance(exact, indices)
+        return exact[0, :size], indices[0, :size]
+
+
+def find_in_cells(
+    X: np.ndarray, n_neighbors: int, queries: np.ndarray | None, pool: Pool
+) -> Neighbors | None:
+    """Find nearly all of the nearest rows of X to every query (by default to every row but itself).
+
+    None if there are too few points for cells, or comparing all is as fast.
+    """
+    n = len(X)
+    if n < FEWEST_POINTS:
+        return None
+    centers, of_point = train_cells(X, pool)
+    cells = Cells.of(X, centers, of_point)
+    questions = Questions(X, np.arange(n), of_point)
+    if queries is not None:
+        questions = Questions(queries, np.full(len(queries), -1), nearest_center(centers, queries, pool))
+    everywhere = CellSearch(X, cells, cells.number)
+    # One in turn for each, evenly spread.
+    rows = np.unique(np.linspace(0, len(questions.own) - 1, 2 * SAMPLE).astype(int))
+    chosen, measured = (
+        everywhere.sample(questions, some, n_neighbors, pool) for some in (rows[::2], rows[1::2])
+    )
+    n_asked = cells_to_ask(cells, chosen)
+    while n_asked <= LARGEST_SHARE * cells.number:
+        found = CellSearch(X, cells, n_asked).nearest(questions, n_neighbors, pool)
+        recall = measured.found(found)
+        if recall >= PROMISED_RECALL:
+            return found._replace(recall=recall)
+        n_asked *= 2
+    return None
+
+
+def cells_to_ask(cells: Cells, sample: Sample) -> int:
+    """Return how many cells a query must ask so that nearly all true neighbours of a sample are found."""
+    questions, near = sample.questions, sample.neighbors.indices
+    to_centers = cells.squared_distances(questions.X, np.arange(cells.number))
+    own_rank = np.take_along_axis(ranks(to_centers), cells.of_point[near], 1)
+    # A cell is asked if it is also one of those that queries of this cell choose among.
+    choice_rank = np.take_along_axis(np.argsort(cells.near[questions.cell], axis=1), cells.of_point[near], 1)
+    needed = np.maximum(own_rank + 1, choice_rank // CHOICE + 1)
+    return int(np.quantile(needed, AIMED_RECALL, method="higher"))
+
+
+def ranks(values: np.ndarray) -> np.ndarray:
+    """Return the place of every entry in its sorted row."""
+    return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
+
+
+def smallest_columns(values: np.ndarray, count: int) -> np.ndarray:
+    """Mark the smallest entries of every row, so many of each."""
+    marked = np.ones(values.shape, dtype=bool)
+    if count < values.shape[1]:
+        np.put_along_axis(marked, np.argpartition(values, count, axis=1)[:, count:], False, 1)
+    return marked
