@@ -98,10 +98,9 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
             The fitted estimator.
         """
         self._check_parameters()
-        # A copy of its own: what is kept of the data must not change with the caller's array.
-        checked = finite_array(self, X, copy=True)
         features = feature_attributes(X)
-        given, n_steps = self._prepare(checked)
+        # A copy of its own: what is kept of the data must not change with the caller's array.
+        given, n_steps = self._prepare(finite_array(self, X, copy=True))
         context = self._init_callback_context(max_subtasks=n_steps)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:

@@ -28,6 +28,7 @@ from smrmf._validation import (
 )
 from smrmf.factorization._loop import Solution, Status, factorize
 from smrmf.factorization._new_points import COMPARED, Factorization
+from smrmf.factorization._plane import in_plane_of_means
 from smrmf.factorization._points import (
     ManifoldInput,
     Problem,
@@ -148,6 +149,9 @@ class ManifoldFactorization(Factorization):
         # Points first: where they are refused, no number has been drawn.
         first = type(self)._first_points(self, problem)
         found = first_indicator(self.init, self.penalty, problem)
+        if first.X is problem.reduced:
+            problem = in_plane_of_means(problem, found.G)
+            first = FirstPoints(problem.reduced)
         start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
@@ -191,7 +195,9 @@ class ManifoldFactorization(Factorization):
         kept = state.graph.kept
         attributes = found | {
             "affinity_": W,
-            "kept_indices_": np.arange(len(found["labels_"])) if kept is None else copies.places(kept),
+            "kept_indices_": np.arange(len(found["labels_"]))
+            if kept is None
+            else np.sort(copies.places(kept)),
             # The transpose of a CSR matrix is CSC, so it is converted; that of an array is a view.
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),

@@ -21,11 +21,13 @@ import scipy.sparse as sp
 from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
+from smrmf.graph.cells import train_cells
 from smrmf.graph.copies import Copies
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
+from smrmf.graph.groups import numbered_by_first
 from smrmf.graph.neighbors import MeasuredPoints
-from smrmf.graph.search import search
+from smrmf.graph.search import InCells, is_searched_in_cells, search
 from smrmf.kernels.truncated_svd import leading_coordinates
 from smrmf.sharing import remember
 
@@ -195,7 +197,7 @@ class Problem:
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
     ``wide_graph()`` is the same of twice as many neighbours, as far as there are points.
     ``groups()`` tells which points are identical. All are made on first use, and once. Where ``copies``
-    leaves some out, everything here is of the distinct points.
+    leaves some out, everything here is of the distinct points. Of ``many``, neighbours are approximate.
     """
 
     data: np.ndarray | sp.csr_array
@@ -211,6 +213,7 @@ class Problem:
     graph: Callable[[], sp.csr_array]
     groups: Callable[[], np.ndarray]
     copies: Copies
+    many: bool
     random_state: np.random.RandomState
     pool: Pool
 
@@ -239,7 +242,7 @@ def prepare(
     pool: Pool,
     leave_copies_out: bool = False,
 ) -> Problem:
-    """Reduce the points and find their neighbours."""
+    """Reduce the points and find their neighbours; the rows of the given data may change their order."""
     groups, copies, sizes = cache(partial(distinct_rows, given.data)), Copies(), given.sizes
     if leave_copies_out:
         needed = max(sizes.n_clusters, sizes.n_reported or 0)
@@ -251,15 +254,21 @@ def prepare(
     coordinates, first = dense_coordinates(given.data, sizes.n_clusters)
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
-    searched = given.data if sp.issparse(given.data) else reduced
+    searched, how = given.data if sp.issparse(given.data) else reduced, given.search
+    if isinstance(how, str) and is_searched_in_cells(searched, how):
+        how, order = InCells(*remember(train_cells, searched, pool)).ordered()
+        copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
+        # In place: a second table would be there for the whole fit.
+        given.data[:] = given.data[order]
+        searched = reduced = given.data if reduced is given.data else reduced[order]
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    points, neighbors = remember(search, searched, wanted, pool, given.search, sizes.n_neighbors)
+    points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors)
     measured = neighbors
     if not isinstance(given.search, str):
         measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))
     # Other starts and other graphs need neither.
-    representation = cache(partial(simplex_graph, neighbors, sizes.n_neighbors))
+    representation = partial(simplex_graph, neighbors, sizes.n_neighbors)
     return Problem(
         data=given.data,
         magnitude=given.magnitude,
@@ -274,6 +283,7 @@ def prepare(
         graph=cache(lambda: symmetrize(representation())),
         groups=groups,
         copies=copies,
+        many=isinstance(how, InCells),
         random_state=random_state,
         pool=pool,
     )

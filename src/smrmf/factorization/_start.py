@@ -82,7 +82,8 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
         return FirstIndicator(np.ascontiguousarray(G, dtype=dtype))
     if init == "kmeans":
         return FirstIndicator(indicator(kmeans_labels(problem.reduced, c, problem.random_state), c, dtype))
-    graphs = problem.graph(), problem.wide_graph()
+    # The wide graph is made when its turn comes, and gone when it is over.
+    graphs = (make() for make in (problem.graph, problem.wide_graph))
     nearest = problem.measured.squared[:, 0]
     found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool)
     return FirstIndicator(indicator(found.labels, c, dtype), found.stability, found.votes)

@@ -8,13 +8,13 @@ found. Distances of what is found are exact.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool
 from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, by_distance, empty_lists, lost_in_rounding
-from smrmf.graph.cells import Cells, nearest_center, train_cells
+from smrmf.graph.cells import Cells, nearest_center
 from smrmf.kernels.distances import pair_squared_distances
 
 # Which cells it asks a query chooses among so many times as many, those nearest to its own cell.
@@ -27,8 +27,6 @@ SAMPLE = 256
 AIMED_RECALL, PROMISED_RECALL = 0.97, 0.95
 # Where a larger share of the cells would have to be asked, comparing all points is as fast.
 LARGEST_SHARE = 0.3
-# Cells of fewer points would be empty or hold a handful.
-FEWEST_POINTS = 2000
 
 
 class Questions(NamedTuple):
@@ -131,17 +129,13 @@ class CellSearch:
 
 
 def find_in_cells(
-    X: np.ndarray, n_neighbors: int, queries: np.ndarray | None, pool: Pool
+    X: np.ndarray, n_neighbors: int, centers: np.ndarray, of_point: np.ndarray, queries: Any, pool: Pool
 ) -> Neighbors | None:
     """Find nearly all of the nearest rows of X to every query (by default to every row but itself).
 
-    None if there are too few points for cells, or comparing all is as fast.
+    None where comparing all is as fast.
     """
-    n = len(X)
-    if n < FEWEST_POINTS:
-        return None
-    centers, of_point = train_cells(X, pool)
-    cells = Cells.of(X, centers, of_point)
+    n, cells = len(X), Cells.of(X, centers, of_point)
     questions = Questions(X, np.arange(n), of_point)
     if queries is not None:
         questions = Questions(queries, np.full(len(queries), -1), nearest_center(centers, queries, pool))

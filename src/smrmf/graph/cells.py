@@ -67,7 +67,7 @@ class Cells:
 
     def squared_distances(self, queries: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Return squared distances of queries to the centres of some cells."""
-        return squared_distances(queries - self.centers.center, self.centers.centered[cells])
+        return squared_distances(queries - self.centers.center, self.centers.measured[cells])
 
     def members(self, cell: int) -> np.ndarray:
         """Return the rows of the points of a cell."""

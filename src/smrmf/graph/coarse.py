@@ -8,16 +8,17 @@ and on the way back a filter takes from them what is rough, by a fixed number of
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
-from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
-from smrmf.graph.graphs import multiply
+from smrmf._parallel import Pool, row_blocks
 
-# Rounds of the filter on every graph, and its degree: clusters do not depend on more (benchmarks/scale.py).
-ROUNDS, DEGREE = 2, 8
+# Steps of the filter on every graph: clusters do not depend on more (benchmarks/scale.py).
+DEGREE = 10
 # Functions beside those wanted, as those that are found last are the least smooth.
 GUARD = 4
 # Combinations of functions shorter than this, in squares, are rounding.
@@ -31,62 +32,117 @@ def closest_as_one(W: sp.csr_array) -> np.ndarray:
     return groups
 
 
-def spread_to_members(vectors: np.ndarray, degrees: np.ndarray, groups: np.ndarray) -> np.ndarray:
-    """Return eigenvectors of a coarse normalised graph as vectors on the points, the same in every group."""
-    # An eigenvector is a function times the root of the degrees.
-    functions = vectors / np.sqrt(np.bincount(groups, degrees))[:, None]
-    return (functions[groups] * np.sqrt(degrees)[:, None]).astype(vectors.dtype)
-
-
 def smooth(
-    M: sp.csr_array, values: np.ndarray, vectors: np.ndarray, count: int, pool: Pool
+    W: sp.csr_array, degrees: np.ndarray, values: np.ndarray, functions: np.ndarray, count: int, pool: Pool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Filter approximate leading eigenvectors of a normalised graph; return the best combinations of them.
+    """Filter approximate smoothest functions on a graph; return the best combinations and their eigenvalues.
 
-    Chebyshev polynomials of M grow fastest outside of the interval that has the unwanted eigenvalues, from
-    -1 to the least one that is known; the best eigenvectors in the span of what is left are those of Ritz.
+    A step of a walk on the graph takes the mean over the neighbours. Chebyshev polynomials of it grow fastest
+    outside of the interval of the unwanted eigenvalues, from -1 to the least one that is known; the best
+    functions in the span of what is left are those of Ritz. ``functions`` is overwritten.
     """
-    for _ in range(ROUNDS):
-        vectors = chebyshev_filter(M, vectors, float(values.min()), pool)
-        values, mixing = best_combinations(vectors, multiply(M, vectors, pool), count, pool)
-        vectors = pool.matmul(vectors, mixing)
-    return values, vectors
+    walk = Walk(W, 1 / degrees)
+    functions = chebyshev_filter(walk, functions, float(values.min()), pool)
+    return best_combinations(walk, functions, count, pool)
 
 
-def chebyshev_filter(M: sp.csr_array, vectors: np.ndarray, cut: float, pool: Pool) -> np.ndarray:
+class Walk(NamedTuple):
+    """A walk on a graph, from every point to one of its neighbours by the weights of the edges."""
+
+    W: sp.csr_array
+    inverse_degrees: np.ndarray
+
+    def step(
+        self,
+        functions: np.ndarray,
+        rows: slice,
+        factors: tuple[float, float, float],
+        other: np.ndarray,
+        out: np.ndarray,
+    ) -> None:
+        """Write a combination of means over the neighbours, functions, and others, for a block of rows."""
+        W, kind = self.W, functions.dtype.type
+        of_means, of_functions, of_others = map(kind, factors)
+        _walk_rows(
+            *(W.indptr, W.indices, W.data, self.inverse_degrees, rows.start),
+            *(of_means, of_functions, of_others, functions, other, out),
+        )
+
+
+def chebyshev_filter(walk: Walk, functions: np.ndarray, cut: float, pool: Pool) -> np.ndarray:
     """Apply the Chebyshev polynomial that is 1 at the eigenvalue 1 and least from -1 to ``cut``."""
     center, half = (cut - 1) / 2, (cut + 1) / 2
     growth = first_growth = half / (1 - center)
-    last, now = vectors, multiply(M, vectors, pool)
-    now -= center * vectors
-    now *= growth / half
+    blocks = row_blocks(len(functions), 8 * functions.shape[1])
+
+    def advance(
+        last: np.ndarray, now: np.ndarray, out: np.ndarray, scale: float, of_last: float
+    ) -> np.ndarray:
+        # Row i of out is the only one that needs row i of the last one: it may take its place.
+        factors = (scale, -scale * center, of_last)
+        pool.map(lambda rows: walk.step(now, rows, factors, last[rows], out[rows]), blocks)
+        return out
+
+    last, now = functions, advance(functions, functions, np.empty_like(functions), growth / half, 0.0)
     for _ in range(DEGREE - 1):
         following = 1 / (2 / first_growth - growth)
-        new = multiply(M, now, pool)
-        new -= center * now
-        new *= 2 * following / half
-        new -= (growth * following) * last
-        last, now, growth = now, new, following
+        last, now = now, advance(last, now, last, 2 * following / half, -growth * following)
+        growth = following
     return now
 
 
 def best_combinations(
-    vectors: np.ndarray, images: np.ndarray, count: int, pool: Pool
+    walk: Walk, functions: np.ndarray, count: int, pool: Pool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return Ritz values of M, the largest first, and the mixing of vectors with known images under M."""
-    gram, products = _products(vectors, vectors, pool), _products(vectors, images, pool)
+    """Return the Ritz values of a walk, the largest first, and the combinations of functions they belong to.
+
+    Products of functions count every point by its degree: then the walk is symmetric.
+    """
+    degrees = 1 / walk.inverse_degrees
+
+    def multiply_block(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        own, means = functions[rows], np.empty_like(functions[rows])
+        walk.step(functions, rows, (1.0, 0.0, 0.0), own, means)
+        weighted = (own * degrees[rows, None]).T.astype(np.float64)
+        return weighted @ own, weighted @ means
+
+    blocks = row_blocks(len(functions), 8 * functions.shape[1])
+    gram, products = (np.sum(parts, axis=0) for parts in zip(*pool.map(multiply_block, blocks), strict=True))
     scale = 1 / np.sqrt(gram.diagonal())
     squares, axes = scipy.linalg.eigh(gram * np.outer(scale, scale))
     kept = squares > NOTHING * squares[-1]
     basis = scale[:, None] * axes[:, kept] / np.sqrt(squares[kept])
     values, mixing = scipy.linalg.eigh(basis.T @ ((products + products.T) / 2) @ basis)
-    return values[::-1][:count], (basis @ mixing[:, ::-1][:, :count]).astype(vectors.dtype)
+    mixing = (basis @ mixing[:, ::-1][:, :count]).astype(functions.dtype)
+    return values[::-1][:count], pool.matmul(functions, mixing)
 
 
-def _products(A: np.ndarray, B: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return ``A'B``, added up in double precision."""
-    blocks = row_blocks(len(A), max(A.shape[1], BLOCK_ENTRIES // 2**14))
-    return np.sum(pool.map(lambda rows: A[rows].T.astype(np.float64) @ B[rows], blocks), axis=0)
+@kernel
+def _walk_rows(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    weights: np.ndarray,  # IN
+    inverse_degrees: np.ndarray,  # IN
+    start: int,  # IN
+    of_means: float,  # IN
+    of_functions: float,  # IN
+    of_others: float,  # IN
+    functions: np.ndarray,  # IN
+    other: np.ndarray,  # IN
+    out: np.ndarray,  # OUT, may be the array of other
+) -> None:
+    """Combine means over the neighbours, functions and others, for rows of the graph from ``start`` on."""
+    # Functions in the inner loop: their rows are contiguous, and a row of out stays in cache.
+    for r in range(out.shape[0]):
+        i = start + r
+        factor = of_means * inverse_degrees[i]
+        for q in range(out.shape[1]):
+            out[r, q] = of_functions * functions[i, q] + of_others * other[r, q]
+        for p in range(indptr[i], indptr[i + 1]):
+            w = factor * weights[p]
+            j = indices[p]
+            for q in range(out.shape[1]):
+                out[r, q] += w * functions[j, q]
 
 
 @kernel

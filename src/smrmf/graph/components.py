@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.sparse.csgraph import connected_components
 
+from smrmf._numba import kernel
 from smrmf._parallel import Pool
 from smrmf.graph.merging import merge_tied
 from smrmf.graph.neighbors import find_neighbors, measured_points
@@ -32,8 +32,12 @@ class Components(NamedTuple):
 
 
 def components_of(W: sp.csr_array) -> Components:
-    """Find the components of a symmetric graph."""
-    return Components(*connected_components(W, directed=False))
+    """Find the components of a symmetric graph, numbered by their first points."""
+    # SciPy's takes ten times as long: it also makes the transpose, and a copy in double precision.
+    lowest = np.arange(W.shape[0], dtype=np.intp)
+    _join_ends(W.indptr, W.indices, lowest)
+    first = lowest == np.arange(len(lowest))
+    return Components(int(first.sum()), (np.cumsum(first) - 1)[lowest])
 
 
 def join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[sp.csr_array, Components]:
@@ -90,3 +94,25 @@ def sampled_points(components: Components, compared: np.ndarray, count: int) -> 
         members = by_component[ends[component - 1] if component else 0 : ends[component]]
         parts.append(members[np.linspace(0, len(members) - 1, min(count, len(members))).astype(int)])
     return np.concatenate(parts), np.repeat(np.arange(len(compared)), [len(part) for part in parts])
+
+
+@kernel
+def _join_ends(indptr: np.ndarray, indices: np.ndarray, lowest: np.ndarray) -> None:
+    """Make every point name the first point of its component; each names an earlier one, or itself."""
+    for i in range(lowest.shape[0]):
+        for p in range(indptr[i], indptr[i + 1]):
+            a, b = i, int(indices[p])
+            # Up to the two roots, with every step halving the way for later ones.
+            while lowest[a] != a:
+                lowest[a] = lowest[lowest[a]]
+                a = lowest[a]
+            while lowest[b] != b:
+                lowest[b] = lowest[lowest[b]]
+                b = lowest[b]
+            if a < b:
+                lowest[b] = a
+            else:
+                lowest[a] = b
+    # The root of a point is named before the point itself is read.
+    for i in range(lowest.shape[0]):
+        lowest[i] = lowest[lowest[i]]

@@ -10,7 +10,8 @@ neighbours. Last, points without a neighbour worth listening to follow the means
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -72,7 +73,7 @@ class Consensus(NamedTuple):
 def consensus_labels(
     points: MeasuredPoints,
     nearest: np.ndarray,
-    graphs: Sequence[sp.csr_array],
+    graphs: Iterable[sp.csr_array],
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
@@ -83,11 +84,12 @@ def consensus_labels(
     :func:`~smrmf.graph.labels.graph_labels`, components are never split by rounding, and where their
     number is that of the clusters they are the answer.
     """
-    W, components = join_components(points.X, graphs[0], n_clusters, pool)
+    more = iter(graphs)
+    W, components = join_components(points.X, next(more), n_clusters, pool)
     if components.number == n_clusters:
         labels = relabel_by_size(components.of_point, n_clusters)
         return Consensus(labels, 1.0, one_hot(labels, n_clusters, W.dtype))
-    voters, lenient = find_candidates(points.X, W, graphs, n_clusters, random_state, pool)
+    voters, lenient = find_candidates(points.X, W, more, n_clusters, random_state, pool)
     joined_share = joined_shares(W, np.column_stack(voters))
     trusted = trusted_graph(W, joined_share)
     later = later_candidates(trusted, find_grains(voters), n_clusters, random_state, pool)
@@ -105,18 +107,18 @@ def twice(n_clusters: int) -> int:
 def find_candidates(
     X: Any,
     W: sp.csr_array,
-    graphs: Sequence[sp.csr_array],
+    more: Iterable[sp.csr_array],
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Cluster the points roughly on every graph, several times; cells are merged by the weights of W.
+    """Cluster the points roughly on W and on more graphs, several times; cells are merged by W's weights.
 
     The candidates that vote on the edges come first, then those merged from the same cells more leniently.
     """
     voters: list[np.ndarray] = []
     lenient: list[np.ndarray] = []
-    for graph in graphs:
+    for graph in itertools.chain([W], more):
         joined, components = join_components(X, graph, n_clusters, pool)
         spectrum = smoothest(joined, components, twice(n_clusters), random_state, pool)
         for n_columns in (n_clusters, twice(n_clusters)):
@@ -157,7 +159,9 @@ def n_cells(n_points: int, n_clusters: int) -> int:
 
 def merged(J: np.ndarray, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Merge cells by J, the shares of the weight between them: against chance, and more leniently."""
-    voter, lenient = (merge_tied(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
+    # A number of points each, of which there may be many.
+    ways = (merge_tied(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
+    voter, lenient = (labels.astype(np.int32) for labels in ways)
     return voter[cells], lenient[cells]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
+from smrmf._parallel import row_blocks
 from smrmf.graph.candidates import empty_lists, insert, keep_smallest
 from smrmf.kernels.distances import pair_squared_distances, refine_small, squared_distances, squared_norms
 
@@ -19,11 +20,14 @@ CENTER_SAMPLE = 1024
 
 @dataclass(frozen=True)
 class DensePoints:
-    """Dense points as given, and relative to their middle, where the product form keeps its digits."""
+    """Dense points as given, and relative to their middle, where the product form keeps its digits.
+
+    Of very many points, which are not compared all with all, the ``centered`` ones are not kept.
+    """
 
     X: np.ndarray
     center: np.ndarray
-    centered: np.ndarray
+    centered: np.ndarray | None
     norms: np.ndarray  # squared, of the centred points
     # Blocks of queries are as high as blocks of a table this wide.
     block_width: int = TILE_COLUMNS
@@ -38,7 +42,7 @@ class DensePoints:
     @property
     def measured(self) -> np.ndarray:
         """Return the points whose squared lengths are ``norms``."""
-        return self.centered
+        return self.X - self.center if self.centered is None else self.centered
 
     def lengths_of(self, queries: np.ndarray) -> np.ndarray:
         """Return the squared lengths of points as given, not about the middle, in double precision."""
@@ -57,7 +61,7 @@ class DensePoints:
         """Return squared distances of some points to all points; exactly zero to themselves."""
         # ||x||^2 + ||y||^2 - 2 x'y cancels for near points: entries below sqrt(eps) of the two norms are
         # summed again from differences. Centred points have small norms, which keeps such entries few.
-        X, norms = self.centered, self.norms
+        X, norms = self.measured, self.norms
         block = squared_distances(X[rows], X, norms[rows], norms)
         refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
         return block
@@ -66,6 +70,7 @@ class DensePoints:
         self, queries: np.ndarray, own: np.ndarray, best: np.ndarray, index: np.ndarray
     ) -> np.ndarray:
         """Merge the nearest points of every query into its list; return the queries' squared lengths."""
+        assert self.centered is not None
         rows, norms = self.measure(queries)
         for start in range(0, self.n_samples, TILE_COLUMNS):
             tile = slice(start, start + TILE_COLUMNS)
@@ -96,11 +101,23 @@ def center_points(X: np.ndarray) -> DensePoints:
     The middle is the median of a sample, so a few far points cannot pull it away. The median of whole numbers
     is a whole or half number, which leaves their ties exact.
     """
+    center = middle_of(X)
+    points = X - center
+    return DensePoints(X, center, points, squared_norms(points))
+
+
+def many_points(X: np.ndarray) -> DensePoints:
+    """Return the same without a copy of the points."""
+    center = middle_of(X)
+    norms = [squared_norms(X[block] - center) for block in row_blocks(*X.shape)]
+    return DensePoints(X, center, None, np.concatenate(norms))
+
+
+def middle_of(X: np.ndarray) -> np.ndarray:
+    """Return the median of a sample of the points."""
     # Rows at equal steps: no random state, so the same points always have the same middle.
     sample = X[np.linspace(0, len(X) - 1, min(len(X), CENTER_SAMPLE)).astype(int)]
-    center = np.median(sample, axis=0).astype(X.dtype)
-    points = X - center
-    return DensePoints(X, center, points, np.einsum("ij,ij->i", points, points))
+    return np.median(sample, axis=0).astype(X.dtype)
 
 
 @kernel

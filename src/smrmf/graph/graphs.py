@@ -18,7 +18,10 @@ from smrmf.kernels.simplex import neighbor_smoothness, solve_columns
 def neighbor_graph(indices: np.ndarray, weights: np.ndarray, n_columns: int | None = None) -> sp.csr_array:
     """Put lists of neighbours and their weights into a CSR matrix, one row per list."""
     n, k = indices.shape
-    indptr = np.arange(0, n * k + 1, k)
+    # Of one type with the indices: SciPy would widen the narrower one.
+    indptr = np.arange(
+        0, n * k + 1, k, dtype=indices.dtype if n * k <= np.iinfo(indices.dtype).max else np.int64
+    )
     shape = (n, n if n_columns is None else n_columns)
     return sp.csr_array((np.ascontiguousarray(weights).ravel(), indices.ravel(), indptr), shape=shape)
 
@@ -122,48 +125,39 @@ class Laplacian:
 
     def __matmul__(self, G: np.ndarray) -> np.ndarray:
         """Return ``L G`` for a dense ``G``."""
-        W, degrees = self.W, self.degrees
-        out = degrees[:, None] * G
+        # Each block of rows reads all of G and writes its own rows of out only.
+        out, W, degrees = np.empty_like(G), self.W, self.degrees
         if sp.issparse(W):
-            add_product(W, G, out, -1.0, self._pool)
+            self._pool.map(
+                lambda rows: _laplacian_rows(W.indptr, W.indices, W.data, degrees, rows.start, G, out[rows]),
+                row_blocks(len(G), 8 * G.shape[1]),
+            )
         else:
             self._pool.map(
-                lambda rows: np.subtract(out[rows], W[rows] @ G, out=out[rows]),
+                lambda rows: np.subtract(degrees[rows, None] * G[rows], W[rows] @ G, out=out[rows]),
                 row_blocks(*W.shape),
             )
         return out
 
 
-def multiply(W: sp.csr_array, G: np.ndarray, pool: Pool) -> np.ndarray:
-    """Return ``W G`` of a sparse matrix and a dense one of few columns."""
-    return add_product(W, G, np.zeros((W.shape[0], G.shape[1]), np.result_type(W, G)), 1.0, pool)
-
-
-def add_product(W: sp.csr_array, G: np.ndarray, out: np.ndarray, factor: float, pool: Pool) -> np.ndarray:
-    """Add ``factor W G`` to a dense array, and return it."""
-    # Each block of rows reads all of G and writes its own rows of out only.
-    pool.map(
-        lambda rows: _add_product_rows(W.indptr, W.indices, W.data, rows.start, factor, G, out[rows]),
-        row_blocks(len(out), 8 * G.shape[1]),
-    )
-    return out
-
-
 @kernel
-def _add_product_rows(
+def _laplacian_rows(
     indptr: np.ndarray,  # IN
     indices: np.ndarray,  # IN
     weights: np.ndarray,  # IN
+    degrees: np.ndarray,  # IN
     start: int,  # IN
-    factor: float,  # IN
     G: np.ndarray,  # IN
-    out: np.ndarray,  # IN, OUT
+    out: np.ndarray,  # OUT
 ) -> None:
-    """Add ``factor`` times rows of ``W G``, those from row ``start`` on."""
+    """Compute rows of ``(Deg - W) G``."""
     # Clusters in the inner loop: rows of G are contiguous, and a row of out stays in cache.
     for r in range(out.shape[0]):
-        for p in range(indptr[start + r], indptr[start + r + 1]):
-            w = out.dtype.type(factor * weights[p])
+        i = start + r
+        for q in range(G.shape[1]):
+            out[r, q] = degrees[i] * G[i, q]
+        for p in range(indptr[i], indptr[i + 1]):
+            w = weights[p]
             j = indices[p]
             for q in range(G.shape[1]):
-                out[r, q] += w * G[j, q]
+                out[r, q] -= w * G[j, q]

@@ -2,26 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+import scipy.sparse as sp
+
+from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool
 from smrmf.graph.approximate import find_in_cells
 from smrmf.graph.candidates import Neighbors
-from smrmf.graph.dense_points import DensePoints
+from smrmf.graph.cells import train_cells
+from smrmf.graph.dense_points import many_points
 from smrmf.graph.given_neighbors import given_neighbors
 from smrmf.graph.neighbors import MeasuredPoints, find_neighbors, measured_points
 
 # So many pairs of points are compared within a second or two: 20,000 points with each other.
 EXACT_PAIRS = 20_000**2
+# Cells of fewer points would hold a handful each.
+FEWEST_IN_CELLS = 2000
+
+
+class InCells(NamedTuple):
+    """Neighbours are to be found in cells: the centres of these, and the one of every point."""
+
+    centers: np.ndarray
+    of_point: np.ndarray
+
+    def ordered(self) -> tuple[InCells, np.ndarray]:
+        """Return the same for points in the order of their cells, and that order."""
+        order = np.argsort(self.of_point, kind="stable").astype(self.of_point.dtype)
+        return InCells(self.centers, self.of_point[order]), order
 
 
 def search(
     X: Any, n_neighbors: int, pool: Pool, how: Any = "auto", needed: int = 1
 ) -> tuple[MeasuredPoints, Neighbors]:
-    """Prepare the points for distances, and find the nearest others of every one, or take those given.
+    """Prepare the points for distances, and find the nearest others of every one.
 
-    Of given ones there may be fewer than ``n_neighbors``, but not fewer than ``needed``.
+    ``how`` is the name of a search, cells to search in, or has the neighbours. Of these there may be fewer
+    than ``n_neighbors``, but not fewer than ``needed``.
     """
+    if isinstance(how, InCells):
+        found = find_in_cells(X, n_neighbors, *how, None, pool)
+        return many_points(X), found or find_neighbors(X, n_neighbors, pool=pool)
     points = measured_points(X)
     if not isinstance(how, str):
         return points, given_neighbors(how, X, n_neighbors, needed)
@@ -39,13 +62,19 @@ def nearest(
 ) -> Neighbors:
     """Find the nearest rows of ``X`` to every query (by default to every row but itself).
 
-    "auto" compares all pairs up to some hundred million of them, and beyond this points of near cells; sparse
-    points are always compared with all.
+    "auto" compares all pairs up to some hundred million of them, and beyond this points of near cells.
     """
-    points = measured_points(X) if points is None else points
-    n_pairs = points.n_samples * (points.n_samples if queries is None else queries.shape[0])
-    in_cells = how == "approximate" or (how == "auto" and n_pairs > EXACT_PAIRS)
-    found = None
-    if in_cells and isinstance(points, DensePoints):
-        found = find_in_cells(points.X, n_neighbors, queries, pool)
-    return find_neighbors(X, n_neighbors, queries, points=points, pool=pool) if found is None else found
+    if is_searched_in_cells(X, how, None if queries is None else queries.shape[0]):
+        dense = X.toarray() if sp.issparse(X) else X
+        found = find_in_cells(dense, n_neighbors, *train_cells(dense, pool), queries, pool)
+        if found is not None:
+            return found
+    return find_neighbors(X, n_neighbors, queries, points=points, pool=pool)
+
+
+def is_searched_in_cells(X: Any, how: Any, n_queries: int | None = None) -> bool:
+    """Tell whether a search is approximate; among sparse points, which have no cells, it never is."""
+    n = X.shape[0]
+    if how == "exact" or n < FEWEST_IN_CELLS or (sp.issparse(X) and not is_cheap_dense(X)):
+        return False
+    return how == "approximate" or n * (n if n_queries is None else n_queries) > EXACT_PAIRS

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
 from smrmf._parallel import SERIAL, Pool
-from smrmf.graph.coarse import GUARD, closest_as_one, smooth, spread_to_members
+from smrmf.graph.coarse import GUARD, closest_as_one, smooth
 from smrmf.graph.components import Components
 from smrmf.graph.grains import graph_of_grains
 
@@ -39,7 +39,7 @@ class Spectrum(NamedTuple):
         # a walk that stays where it is every other step has the others, too.
         lazy = not (values[1:] > 0).any()
         weights = (np.maximum((1 + values) / 2, 0) if lazy else np.maximum(values, 0)) ** diffusion_steps
-        rows = self.vectors[:, :n_columns] * weights
+        rows = self.vectors[:, :n_columns] * weights.astype(self.vectors.dtype)
         # Rows of unit length, as in Ng, Jordan and Weiss 2002: k-means then compares directions.
         norms = np.linalg.norm(rows, axis=1, keepdims=True)
         return rows / np.where(norms > 0, norms, 1)
@@ -80,16 +80,19 @@ def leading_pairs(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the largest eigenvalues of a connected graph, normalised, and their eigenvectors."""
     n = W.shape[0]
-    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
     degrees = np.asarray(W.sum(axis=1)).ravel()
+    if n > MANY_POINTS:
+        groups = closest_as_one(W)
+        values, vectors = leading_pairs(graph_of_grains(W, groups), count + GUARD, random_state, pool)
+        # An eigenvector is a function times the root of the degrees. Functions are the same for a group.
+        functions = (vectors / np.sqrt(np.bincount(groups, degrees))[:, None]).astype(W.dtype)[groups]
+        values, functions = smooth(W, degrees, values, functions, count, pool)
+        return values, functions * np.sqrt(degrees)[:, None]
+    # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
     scale = 1 / np.sqrt(degrees)
     M = sp.csr_array((W.data * np.repeat(scale, np.diff(W.indptr)) * scale[W.indices], W.indices, W.indptr))
     if n <= max(2 * count, FEW_POINTS):
         return scipy.linalg.eigh(M.toarray(), subset_by_index=[n - count, n - 1])
-    if n > MANY_POINTS:
-        groups = closest_as_one(W)
-        values, vectors = leading_pairs(graph_of_grains(W, groups), count + GUARD, random_state, pool)
-        return smooth(M, values, spread_to_members(vectors, degrees, groups), count, pool)
     # Positive, as the leading eigenvector is: the start is never orthogonal to it.
     first = random_state.uniform(0.5, 1, n).astype(M.dtype)
     # A graph with few eigenvalues leaves it no direction, and it goes on in a random one: by a seed.
