@@ -52,7 +52,7 @@ MODULES = {
     },
     "factorization": {
         *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold"),
-        *("_new_points", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
+        *("_new_points", "_plane", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
     "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},

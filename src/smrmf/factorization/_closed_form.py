@@ -162,11 +162,12 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         return new, self.graph_term(new)
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:
-        n = len(state.delta)
-        kept = np.flatnonzero(state.z > 0)
-        # Of the sorted places kept, as many lie below the end of a list as CSR entries precede that end.
-        indptr = np.searchsorted(kept, state.lists.indptr)
-        return sp.csr_array((state.z[kept], state.lists.indices[kept], indptr), shape=(n, n))
+        n, indptr = len(state.delta), state.lists.indptr
+        kept = state.z > 0
+        ends = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, indptr[:-1], dtype=np.intp))])
+        indices = state.lists.indices[kept]
+        # Of one type with the indices: SciPy would widen them.
+        return sp.csr_array((state.z[kept], indices, ends.astype(indices.dtype)), shape=(n, n))
 
     def first_state(self) -> ClosedFormState:
         """Solve (5.18) for the input dissimilarity alone, unless the solution is known."""

@@ -107,7 +107,11 @@ class AbstractDissimilarity(ABC):
     """
 
     space: InputSpace
-    smallest: Smallest | None
+
+    @property
+    @abstractmethod
+    def smallest(self) -> Smallest | None:
+        """Return the smallest D of every point, if they are known."""
 
     @abstractmethod
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
@@ -152,7 +156,11 @@ class KernelDissimilarity(AbstractDissimilarity):
     space: InputSpace
     bandwidth: Literal["distance", "squared-distance"]
     mean_latent_width: bool
-    smallest: None = None  # a far point with a wide kernel may rank before a near one
+
+    @property
+    def smallest(self) -> None:
+        """Return nothing: a far point with a wide kernel may rank before a near one."""
+        return
 
     @cached_property
     def input_widths(self) -> np.ndarray:
@@ -219,7 +227,6 @@ class EuclideanDissimilarity(AbstractDissimilarity):
     space: InputSpace
     power: Literal[1, 2]
     scale: float
-    smallest: Smallest
 
     @classmethod
     def from_space(cls, space: InputSpace, power: Literal[1, 2]) -> EuclideanDissimilarity:
@@ -231,10 +238,13 @@ class EuclideanDissimilarity(AbstractDissimilarity):
             # A pass of its own: f-SMRMF has no room to keep all distances for later.
             largest = space.pool.map(lambda rows: space.squared_block(rows).max(), space.blocks())
             scale = np.sqrt(max(largest))
-        scale = float(scale) if scale > 0 else 1.0
-        known = space.neighbors
-        smallest = Smallest(known.indices, scaled_distances(known.squared, power, scale), known.exact)
-        return cls(space, power, scale, smallest)
+        return cls(space, power, float(scale) if scale > 0 else 1.0)
+
+    @property
+    def smallest(self) -> Smallest:
+        """Return the distances to the neighbours, made when they are asked for, and not kept."""
+        known = self.space.neighbors
+        return Smallest(known.indices, scaled_distances(known.squared, self.power, self.scale), known.exact)
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return scaled_distances(self.space.squared_block(rows), self.power, self.scale)
@@ -275,13 +285,16 @@ class RoughnessDissimilarity(AbstractDissimilarity):
 
     space: InputSpace
     distances: EuclideanDissimilarity
-    smallest: Smallest
 
     @classmethod
     def from_space(cls, space: InputSpace) -> RoughnessDissimilarity:
         """Measure the squared distances of the points."""
-        distances = EuclideanDissimilarity.from_space(space, 2)
-        return cls(space, distances, distances.smallest)
+        return cls(space, EuclideanDissimilarity.from_space(space, 2))
+
+    @property
+    def smallest(self) -> Smallest:
+        """Return those of the squared distances."""
+        return self.distances.smallest
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         return self.distances.block(rows)

@@ -239,7 +239,10 @@ def update_nonnegative(G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float
     """Do line 11: ``H = max(G + L2/mu - (lambda/mu) L G, 0)``."""
     # The trace is split as tr(G' L H), linear in H, so the minimum over H >= 0 is taken entry by entry; with
     # tr(H' L H) it would be a quadratic program.
-    return np.maximum(G + L2 / mu - (lam / mu) * LG, 0)
+    H = L2 / mu
+    H += G
+    H -= (lam / mu) * LG
+    return np.maximum(H, 0, out=H)
 
 
 def update_indicator(

@@ -218,7 +218,8 @@ class Factorization(
         # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
         count = min(self._fit_neighbors + 1, points.n_samples)
         # Neighbours that were given say nothing of new points.
-        how = "exact" if getattr(self, "neighbors", "auto") == "exact" else "auto"
+        how = getattr(self, "neighbors", "auto")
+        how = "exact" if isinstance(how, str) and how == "exact" else "auto"
         return nearest(self._fit_data, count, new, how=how, points=points, pool=pool)
 
     def _weights(self, near: Neighbors) -> sp.csr_array:

@@ -1,4 +1,4 @@
-"""Points of the loop with a few numbers each: their places in the plane of the means, and how far off they are.
+"""Few numbers for every point of the loop: its place in the plane of the means, and its distance from it.
 
 The loop keeps several arrays of the points. Of very many points with many coordinates these are most of its
 memory and of its time. But the basis F stays close to the means of the clusters of the start, and how far a

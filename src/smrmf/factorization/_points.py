@@ -196,7 +196,7 @@ class Problem:
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
     ``wide_graph()`` is the same of twice as many neighbours, as far as there are points.
-    ``groups()`` tells which points are identical. All are made on first use, and once. Where ``copies``
+    ``groups()`` tells which points are identical. All are made on first use. Where ``copies``
     leaves some out, everything here is of the distinct points. Of ``many``, neighbours are approximate.
     """
 
@@ -267,8 +267,13 @@ def prepare(
     measured = neighbors
     if not isinstance(given.search, str):
         measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))
-    # Other starts and other graphs need neither.
+    # Other starts and other graphs need neither. Of many points it is made again rather than kept.
     representation = partial(simplex_graph, neighbors, sizes.n_neighbors)
+    many = isinstance(how, InCells)
+
+    def graph() -> sp.csr_array:
+        return symmetrize(representation())
+
     return Problem(
         data=given.data,
         magnitude=given.magnitude,
@@ -280,10 +285,10 @@ def prepare(
         neighbors=neighbors,
         measured=measured,
         representation=representation,
-        graph=cache(lambda: symmetrize(representation())),
+        graph=graph if many else cache(graph),
         groups=groups,
         copies=copies,
-        many=isinstance(how, InCells),
+        many=many,
         random_state=random_state,
         pool=pool,
     )

@@ -108,10 +108,10 @@ class CellSearch:
         # The product form has the rounding of the distance to the farthest centre that was asked.
         farthest = np.where(asked, to_centers, 0).max(axis=1)
         kth = exact[:, n_neighbors - 1]
-        for q in np.flatnonzero(lost_in_rounding(farthest, best[:, -1], kth) & np.isfinite(kth)):
-            exact[q], indices[q] = self._ask_directly(
-                block.part(np.array([q])), choice[asked[q]], exact.shape[1]
-            )
+        full = np.flatnonzero(np.isfinite(best[:, -1]))  # others have all there is in these cells
+        for q in full[lost_in_rounding(farthest[full], best[full, -1], kth[full])]:
+            query = block.part(np.array([q]))
+            exact[q], indices[q] = self._ask_directly(query, choice[asked[q]], exact.shape[1])
         few = np.flatnonzero(np.isinf(kth))
         exact, indices = exact[:, :n_neighbors], indices[:, :n_neighbors]
         if len(few) > 0:  # so few points are there

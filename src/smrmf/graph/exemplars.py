@@ -44,10 +44,9 @@ def exemplar_scores(Zt: Matrix, rule: ExemplarRule) -> np.ndarray:
     # Column i of Zt is row i of Z. The mass leaves out z_ii, by which a point only represents itself.
     n = Zt.shape[0]
     if sp.issparse(Zt):
-        # bincount adds in double precision.
-        if rule == "norm":
-            return np.sqrt(np.bincount(Zt.indices, Zt.data.astype(np.float64) ** 2, n)).astype(Zt.dtype)
-        return (np.bincount(Zt.indices, Zt.data.astype(np.float64), n) - Zt.diagonal()).astype(Zt.dtype)
+        sums, power = np.zeros(n), 2 if rule == "norm" else 1
+        _add_by_column(Zt.indices, Zt.data, power, sums)
+        return (np.sqrt(sums) if rule == "norm" else sums - Zt.diagonal()).astype(Zt.dtype)
     if rule == "norm":
         return np.sqrt(np.einsum("ji,ji->i", Zt, Zt))
     return Zt.sum(axis=0) - np.diagonal(Zt)
@@ -67,7 +66,10 @@ def with_copies_as_one(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
     """Return rows of Z, that is columns of Zt, as CSR with sorted indices."""
     if sp.issparse(Zt):
-        rows = Zt.T.tocsr()[chosen]
+        # Of the entries only those of these columns are sorted by them: of few exemplars a tenth.
+        wanted = np.zeros(Zt.shape[1], dtype=bool)
+        wanted[chosen] = True
+        rows = keep_entries(Zt, wanted[Zt.indices]).T.tocsr()[chosen]
         rows.sort_indices()
         return rows
     # Two passes over Zt, to count and to fill: no dense copy of the columns is made.
@@ -175,6 +177,14 @@ def cluster_scores(Zt: Matrix, labels: np.ndarray, rule: ExemplarRule) -> np.nda
     masses = (Zt.T @ one_hot(labels, labels.max() + 1, Zt.dtype)).astype(np.float64)
     # Rounding may leave a little less than z_ii in the own cluster.
     return np.clip(masses[np.arange(len(labels)), labels] - Zt.diagonal(), 0, None).astype(Zt.dtype)
+
+
+@kernel
+def _add_by_column(indices: np.ndarray, data: np.ndarray, power: int, sums: np.ndarray) -> None:
+    """Add the entries of a sparse matrix, or their squares, by column, in double precision."""
+    for p in range(indices.shape[0]):
+        value = np.float64(data[p])
+        sums[indices[p]] += value * value if power == 2 else value
 
 
 @kernel

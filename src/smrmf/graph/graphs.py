@@ -97,8 +97,11 @@ def divide_rows(W: sp.csr_array, sizes: np.ndarray) -> sp.csr_array:
 
 def symmetrize(W: sp.csr_array) -> sp.csr_array:
     """Return ``(W + W') / 2`` without its diagonal, which cancels in every Laplacian."""
-    # Half in the type of W: single precision stays single.
-    return without_diagonal(((W + W.T) * W.dtype.type(0.5)).tocsr())
+    # Entries go before they are added up, and the sum, which is twice as large, is halved in place.
+    W = without_diagonal(W)
+    total = (W + W.T).tocsr()
+    total.data *= W.dtype.type(0.5)
+    return total
 
 
 def without_diagonal(W: sp.csr_array) -> sp.csr_array:
