@@ -79,6 +79,20 @@ def test_of_very_many_the_small_ones_follow_the_nearest(monkeypatch):
     np.testing.assert_array_equal(joined.of_point, np.repeat([0, 1], [sizes[:30].sum(), sizes[30:].sum()]))
 
 
+def test_of_very_many_points_some_are_tied_and_no_component_is_left_out(monkeypatch):
+    rng = np.random.default_rng(4)
+    middles = np.vstack([rng.normal(size=(40, 2)), rng.normal(size=(40, 2)) + 40])
+    sizes = np.where(np.arange(80) % 40 < 2, 60, 7)
+    X = np.repeat(middles, sizes, axis=0) + 1e-3 * rng.normal(size=(sizes.sum(), 2))
+    before = graph_of(X, 5)
+    _, expected = join_components(X, before, 2, SERIAL)
+    monkeypatch.setattr(components, "MOST_TIED", 25)
+    W, joined = join_components(X, before, 2, SERIAL)
+    np.testing.assert_array_equal(joined.of_point, expected.of_point)
+    # A point of each of the other 78, and 25 more of either group.
+    assert (W - before).nnz / 2 <= components_of(before).number + 2 * 25
+
+
 def test_sparse_points_are_joined_as_dense_ones():
     rng = np.random.default_rng(3)
     rows = sp.random_array((24, 400), density=0.02, rng=rng, format="csr")

@@ -26,7 +26,8 @@ def certainty(
     n_clusters = int(labels.max()) + 1
     shares = one_hot(labels, n_clusters, graph.dtype)
     if votes is not None:
-        shares = (shares + votes[:, :n_clusters]) / 2
+        shares += votes[:, :n_clusters]
+        shares /= 2
     shares = walked_shares(graph, shares)
     shares /= shares.sum(axis=1, keepdims=True)
     near = slice(0, n_neighbors)

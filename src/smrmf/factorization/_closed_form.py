@@ -6,6 +6,7 @@ smallest input dissimilarities of a column; it is widened only where an entry ou
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from smrmf._parallel import row_blocks
 from smrmf.factorization._dissimilarity import AbstractDissimilarity, Latent, ListBlock
 from smrmf.factorization._slots import AbstractAffinity, GraphTerm
 from smrmf.graph.exemplars import Neighborhoods
+from smrmf.graph.graphs import positive_entries
 from smrmf.kernels.simplex import columns_value, neighbor_smoothness, solve_columns
 
 
@@ -47,7 +49,7 @@ class CandidateLists:
             # which some may be missing nothing is certain: they are all that a point can choose from.
             n_known = known.indices.shape[1]
             bounded = known.exact and n_known < n - 1
-            size = min(size, n_known - 1 if bounded else n_known)
+            size = min(size, n_known - 1) if bounded else n_known
             indices, values = known.indices[:, :size], known.D[:, :size]
             outside = known.D[:, size] if bounded else np.full(n, np.inf, values.dtype)
         indptr = np.arange(0, indices.size + 1, indices.shape[1])
@@ -133,8 +135,8 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     The lists start with ``list_size`` candidates; columns whose certificate fails get longer ones until all
     are exact. ``smoothness=None`` sets the delta of each point such that its first column has exactly k
     entries, itself excluded; a number is the paper's delta, where a point may represent itself. With
-    ``freeze_tol`` Z stays as it is once no entry changes by more (paper note 18). ``first`` is the first Zt,
-    nearest neighbours first, where it is known already.
+    ``freeze_tol`` Z stays as it is once no entry changes by more (paper note 18). ``first`` makes the first
+    Zt, nearest neighbours first, where it is known already.
     """
 
     dissimilarity: AbstractDissimilarity
@@ -143,7 +145,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
     smoothness: float | None
     list_size: int
     freeze_tol: float = 0.0
-    first: sp.csr_array | None = None
+    first: Callable[[], sp.csr_array] | None = None
 
     def init(self, X: np.ndarray) -> tuple[ClosedFormState, GraphTerm]:
         state = self.first_state()
@@ -155,19 +157,16 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         # (5.18) depends neither on mu nor on the last Z: without a latent term its solution never changes.
         if state.settled or lam == 0:
             return state, None
-        new = self.solve(state, G, H, lam / self.beta)
+        # Where the last Z is not compared with, the new one may take its place.
+        new = self.solve(state, G, H, lam / self.beta, state.z if self.freeze_tol == 0 else None)
         # Entries correspond only while no list has been widened, and widening makes the table longer.
         if self.freeze_tol > 0 and len(new.z) == len(state.z):
             new = replace(new, settled=bool(np.abs(new.z - state.z).max() <= self.freeze_tol))
         return new, self.graph_term(new)
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:
-        n, indptr = len(state.delta), state.lists.indptr
-        kept = state.z > 0
-        ends = np.concatenate([[0], np.cumsum(np.add.reduceat(kept, indptr[:-1], dtype=np.intp))])
-        indices = state.lists.indices[kept]
-        # Of one type with the indices: SciPy would widen them.
-        return sp.csr_array((state.z[kept], indices, ends.astype(indices.dtype)), shape=(n, n))
+        lists = state.lists
+        return positive_entries(lists.indptr, lists.indices, state.z, self.dissimilarity.space.pool)
 
     def first_state(self) -> ClosedFormState:
         """Solve (5.18) for the input dissimilarity alone, unless the solution is known."""
@@ -184,7 +183,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
             return self.solve(ClosedFormState(lists, delta, lists.D), None, None, 0.0)
         z = np.zeros((len(delta), len(lists.D) // len(delta)), lists.D.dtype)
         # Both are sorted by distance, so the known entries are the head of each list, and the rest is 0.
-        known = self.first.data.reshape(len(delta), -1)
+        known = self.first().data.reshape(len(delta), -1)
         z[:, : known.shape[1]] = known
         return ClosedFormState(lists, delta, z.ravel())
 
@@ -204,18 +203,24 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         weights, kept = self.neighborhoods.graph(Zt)
         return GraphTerm(weights, self.beta * sum(values), kept)
 
-    def solve(self, state: ClosedFormState, G: Any, H: Any, ratio: float) -> ClosedFormState:
-        """Solve all columns; widen the lists of those that are not certified, and solve again."""
+    def solve(
+        self, state: ClosedFormState, G: Any, H: Any, ratio: float, z: np.ndarray | None = None
+    ) -> ClosedFormState:
+        """Solve all columns; widen the lists of those that are not certified, and solve again.
+
+        The solution takes the place of ``z`` if lists stay as long as they are.
+        """
         latent = self.dissimilarity.measure_latent(G, H) if ratio > 0 else Latent(0.0)
         lists = state.lists
         while True:
             # No D-hat outside a list is below this. Entries of z are positive below the level nu only, so a
             # column whose nu does not exceed the bound is exact. Full lists have the bound infinity.
             bound = lists.bound_outside + state.delta.dtype.type(ratio * latent.floor)
-            z, level, certified = self._solve_lists(lists, state.delta, bound, G, H, latent, ratio)
+            z = np.empty_like(lists.D) if z is None or len(z) != len(lists.D) else z
+            level, certified = self._solve_lists(lists, state.delta, bound, G, H, latent, ratio, z)
             if certified == len(level):
                 return replace(state, lists=lists, z=z)
-            del z  # as long as the lists, of which two exist for a while
+            z = None  # as long as the lists, of which two exist for a while
             lists = lists.widen(self.dissimilarity, np.flatnonzero(level > bound))
 
     def _solve_lists(
@@ -227,11 +232,12 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         H: Any,
         latent: Latent,
         ratio: float,
-    ) -> tuple[np.ndarray, np.ndarray, int]:
-        """Return the solution on the lists, the levels, and how many columns are certified."""
-        n = len(delta)
+        z: np.ndarray,
+    ) -> tuple[np.ndarray, int]:
+        """Write the solution on the lists to z; return the levels, and how many columns are certified."""
+        n, level = len(delta), np.empty_like(delta)
         # z holds D-hat = D + ratio D_hg before it is solved in place.
-        z, level = lists.D.copy(), np.empty_like(delta)
+        np.copyto(z, lists.D)
         by_matrix = ratio > 0 and len(z) == n * n
         # Lists of all points are in the order of the points, so the table is the n x n array Zt.
         if by_matrix:  # as SMRMF does: half of the work, as every entry has its mirror image
@@ -248,7 +254,7 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
                 z[mine] += lists.D[mine]
             return solve_columns(indptr, z, delta[block], bound[block], z, level[block])
 
-        return z, level, sum(self.dissimilarity.space.pool.map(solve_block, lists.blocks()))
+        return level, sum(self.dissimilarity.space.pool.map(solve_block, lists.blocks()))
 
 
 @dataclass(frozen=True)
@@ -271,7 +277,7 @@ class AdaptiveAffinity(AbstractAffinity[ClosedFormState]):
         self, state: ClosedFormState, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
     ) -> tuple[ClosedFormState, GraphTerm]:
         # Also without a latent term: the first rows have other alphas than the mean.
-        new = self.columns.solve(state, G, H, lam / self.columns.beta)
+        new = self.columns.solve(state, G, H, lam / self.columns.beta, state.z)
         return new, self.columns.graph_term(new)
 
     def representation(self, state: ClosedFormState) -> sp.csr_array:

@@ -177,7 +177,7 @@ def factorize(
         # Line 10: F. The first G need not be orthonormal (paper note 13), so (G'G)^-1 stays in the formula.
         F = least_squares_basis(G, Y, pool)
         # Line 11: H.
-        H = update_nonnegative(G, LG, L2, lam, mu)
+        H = update_nonnegative(G, LG, L2, lam, mu, pool)
         # Line 12: G. It is orthonormal after every iteration, while H = G holds in the limit only: labels and
         # objective are read from G.
         G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
@@ -201,12 +201,12 @@ def factorize(
         # Line 16: the other multipliers, and then the penalty: an ascent by mu times the residual belongs to
         # the mu of the steps above.
         loss, gap = ascend(X, G, F, E, mu, L1, GF, pool)
-        L2 += mu * (G - H)
+        split = ascend_split(G, H, mu, L2, pool)
         mu = min(rho * mu, LARGEST_PENALTY)
 
         # The objective itself, on G and without multiplier terms (paper note 10).
         history.append(loss + lam * float(np.vdot(G, LG)) + (graph.value + placed.value))
-        status = _status(history, tol, float(np.abs(G - H).max() / np.abs(G).max()), gap, size)
+        status = _status(history, tol, split, gap, size)
         state = LoopState(placed, F, G, H, E, L1, L2, mu, learned, turned, graph, n_iter, history, status)
         stopped = on_iteration is not None and on_iteration(state)
         if status is Status.CONVERGED:
@@ -235,14 +235,19 @@ def update_error(
     )
 
 
-def update_nonnegative(G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float) -> np.ndarray:
+def update_nonnegative(
+    G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float, pool: Pool = SERIAL
+) -> np.ndarray:
     """Do line 11: ``H = max(G + L2/mu - (lambda/mu) L G, 0)``."""
     # The trace is split as tr(G' L H), linear in H, so the minimum over H >= 0 is taken entry by entry; with
     # tr(H' L H) it would be a quadratic program.
-    H = L2 / mu
-    H += G
-    H -= (lam / mu) * LG
-    return np.maximum(H, 0, out=H)
+    H = np.empty_like(G)
+
+    def update_rows(rows: slice) -> None:
+        np.maximum(G[rows] + L2[rows] / mu - (lam / mu) * LG[rows], 0, out=H[rows])
+
+    pool.map(update_rows, row_blocks(*G.shape))
+    return H
 
 
 def update_indicator(
@@ -258,20 +263,21 @@ def update_indicator(
     """Do line 12: the polar factor of ``H - L2/mu - (lambda/mu) L H + Y F'``."""
     # With G'G = I, ||Y - G F||^2 and ||G - H||^2 are linear in G up to constants: all of line 12 is to
     # maximise <N, G>, a Procrustes problem, and needs singular vectors of N (paper note 3).
-    N = H - L2 / mu - (lam / mu) * LH
+    N = np.empty_like(H)
 
-    def add_products(rows: slice) -> np.ndarray:
-        # Each thread adds to rows of its own, and the Gram matrix is taken while they are in the cache.
+    def write_rows(rows: slice) -> np.ndarray:
+        # Each thread writes to rows of its own, and the Gram matrix is taken while they are in the cache.
+        N[rows] = H[rows] - L2[rows] / mu - (lam / mu) * LH[rows]
         N[rows] += Y[rows] @ F.T
         # The polar factor is found from N'N, which loses half of the digits: too many for float32.
         wide = N[rows].astype(np.float64, copy=False)
         return wide.T @ wide
 
-    gram = np.sum(pool.map(add_products, row_blocks(*Y.shape)), axis=0)
+    gram = np.sum(pool.map(write_rows, row_blocks(*Y.shape)), axis=0)
     # Squares of N overflow before N does.
     if not (np.isfinite(gram).all() or np.isfinite(N).all()):
         raise OutOfRangeError(f"The numbers of the loop leave the range of {N.dtype}")
-    return procrustes(N, gram)
+    return procrustes(N, gram, pool)
 
 
 def ascend(
@@ -293,6 +299,18 @@ def ascend(
     # Sums in the order of the blocks: the same objective on any number of threads.
     losses, squares = zip(*pool.map(ascend_rows, row_blocks(*X.shape)), strict=True)
     return sum(losses), sum(squares) ** 0.5
+
+
+def ascend_split(G: np.ndarray, H: np.ndarray, mu: float, L2: np.ndarray, pool: Pool) -> float:
+    """Ascend the multiplier of ``G = H``; return how far apart they are, relative to the largest of G."""
+
+    def ascend_rows(rows: slice) -> tuple[float, float]:
+        apart = G[rows] - H[rows]
+        L2[rows] += mu * apart
+        return float(np.abs(apart).max()), float(np.abs(G[rows]).max())
+
+    apart, largest = np.max(pool.map(ascend_rows, row_blocks(*G.shape)), axis=0)
+    return float(apart / largest)
 
 
 def _target(G: np.ndarray, F: np.ndarray, E: np.ndarray, L1: np.ndarray, mu: float) -> np.ndarray:

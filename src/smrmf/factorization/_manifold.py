@@ -26,7 +26,7 @@ from smrmf._validation import (
     check_init,
     check_parameters,
 )
-from smrmf.factorization._loop import Solution, Status, factorize
+from smrmf.factorization._loop import Status, factorize
 from smrmf.factorization._new_points import COMPARED, Factorization
 from smrmf.factorization._plane import in_plane_of_means
 from smrmf.factorization._points import (
@@ -37,7 +37,13 @@ from smrmf.factorization._points import (
     prepare,
     reduce_features,
 )
-from smrmf.factorization._results import column_warnings, factors, rows_without_direction
+from smrmf.factorization._results import (
+    Outcome,
+    column_warnings,
+    factors,
+    for_new_points,
+    rows_without_direction,
+)
 from smrmf.factorization._slots import OutOfRangeError, Slots, exemplar_attributes
 from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
 from smrmf.graph.duplicates import distinct_rows
@@ -151,7 +157,7 @@ class ManifoldFactorization(Factorization):
         found = first_indicator(self.init, self.penalty, problem)
         if first.X is problem.reduced:
             problem = in_plane_of_means(problem, found.G)
-            first = FirstPoints(problem.reduced)
+            first = FirstPoints(problem.reduced, for_the_loop_alone=problem.reduced is not first.X)
         start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
         slots = self._slots(problem, start)
         try:
@@ -167,32 +173,35 @@ class ManifoldFactorization(Factorization):
                     on_iteration=lambda state: report(
                         {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
                         # Made only if a callback asks for them.
-                        lambda: factors(problem, start, slots, state)[0],
+                        lambda: factors(problem, start, slots, state)[0] | for_new_points(problem),
                     ),
                 )
         except OutOfRangeError as error:
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
-        fitted = self._results(problem, start, slots, solution)
         firmness = {} if found.stability is None else {"stability_": found.stability}
+        # The arrays of the loop go before those of the results come.
+        outcome, start = Outcome.of(solution, slots), start.without_points()
+        del solution, first, found
+        fitted = self._results(problem, start, slots, outcome)
         # Of lists that were given nobody knows what they miss.
         if isinstance(given.search, str):
             firmness["neighbor_recall_"] = problem.neighbors.recall
         said = column_warnings(problem, report.features.get("feature_names_in_"))
-        return Fitted(firmness | fitted.attributes, fitted.warnings + said)
+        kept = for_new_points(problem, last=True)
+        return Fitted(firmness | fitted.attributes | kept, fitted.warnings + said)
 
-    def _results(self, problem: Problem, start: Start, slots: Slots, solution: Solution) -> Fitted:
+    def _results(self, problem: Problem, start: Start, slots: Slots, outcome: Outcome) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""
-        state, status = solution.state, solution.status
-        found, moved = factors(problem, start, slots, state)
-        copies = problem.copies
+        found, moved = factors(problem, start, slots, outcome)
+        copies, status = problem.copies, outcome.status
         warnings = empty_cluster_warnings(found["labels_"], moved, self.n_clusters, problem.groups_of_rows())
-        Zt, W = slots.affinity.representation(state.affinity_state), state.graph.weights
+        Zt, W = outcome.Zt, outcome.graph.weights
         if Zt.shape != W.shape:
             owner = type(slots.affinity).__name__
             raise ValueError(f"{owner}.representation has the shape {Zt.shape}, but the graph has {W.shape}.")
         Zt, W = copies.represented(Zt), copies.graph(W)
-        history = np.asarray(state.history) * start.unit
-        kept = state.graph.kept
+        history = np.asarray(outcome.history) * start.unit
+        kept = outcome.graph.kept
         attributes = found | {
             "affinity_": W,
             "kept_indices_": np.arange(len(found["labels_"]))
@@ -202,16 +211,16 @@ class ManifoldFactorization(Factorization):
             "representation_": sp.csr_array(Zt.T) if sp.issparse(Zt) else Zt.T,
             "objective_": float(history[-1]),
             "objective_history_": history,
-            "n_iter_": state.n_iter,
+            "n_iter_": outcome.n_iter,
             "converged_": status is Status.CONVERGED,
         }
         if status not in (Status.CONVERGED, Status.STOPPED) and self.tol > 0:
-            warnings += convergence_warnings(type(self).__name__, state.n_iter, status.value)
+            warnings += convergence_warnings(type(self).__name__, outcome.n_iter, status.value)
         if not (W != 0).sum():
             message = f"The graph is empty, so the manifold term has no effect: {self._for_more_edges}."
             warnings += [(message, UserWarning)]
         if problem.reduction.n_features not in (None, problem.data.shape[1]):
-            warnings += [(rows_without_direction(found["_fit_data"]), UserWarning)]
+            warnings += [(rows_without_direction(problem), UserWarning)]
         # Theirs first: what the fit sets itself is not for a slot to change.
         return Fitted(exemplar_attributes(slots.exemplars, Zt, found["labels_"]) | attributes, warnings)
 

@@ -22,7 +22,7 @@ from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import train_cells
-from smrmf.graph.copies import Copies
+from smrmf.graph.copies import Copies, take_rows_in_place
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.groups import numbered_by_first
@@ -225,7 +225,7 @@ class Problem:
     def wide_graph(self) -> sp.csr_array:
         # The list has one neighbour more than the graph, which gives the weights their zero.
         known, k = self.neighbors.indices.shape[1] - 1, self.sizes.n_neighbors
-        return symmetrize(simplex_graph(self.neighbors, max(k, min(2 * k, known))))
+        return symmetrize(simplex_graph(self.neighbors, max(k, min(2 * k, known))), self.pool)
 
 
 def of_fewer_points(sizes: Sizes, n_samples: int) -> Sizes:
@@ -258,8 +258,7 @@ def prepare(
     if isinstance(how, str) and is_searched_in_cells(searched, how):
         how, order = InCells(*remember(train_cells, searched, pool)).ordered()
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
-        # In place: a second table would be there for the whole fit.
-        given.data[:] = given.data[order]
+        take_rows_in_place(given.data, order)
         searched = reduced = given.data if reduced is given.data else reduced[order]
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
@@ -272,7 +271,7 @@ def prepare(
     many = isinstance(how, InCells)
 
     def graph() -> sp.csr_array:
-        return symmetrize(representation())
+        return symmetrize(representation(), pool)
 
     return Problem(
         data=given.data,

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from smrmf._estimator import Warnings
 from smrmf.factorization._certainty import certainty
-from smrmf.factorization._loop import LoopState
+from smrmf.factorization._loop import LoopState, Solution, Status
 from smrmf.factorization._points import Problem
-from smrmf.factorization._slots import Slots, check_pair
+from smrmf.factorization._slots import GraphTerm, Slots, check_pair
 from smrmf.factorization._start import Start
 from smrmf.graph.columns import ColumnsWarning, column_notes, numbered_names
+from smrmf.graph.exemplars import Matrix
 from smrmf.graph.labels import consecutive_labels, empty_columns_last
 
 
+class Outcome(NamedTuple):
+    """What the results need of a finished loop; the rest of its state is most of the memory, and can go."""
+
+    F: np.ndarray
+    G: np.ndarray
+    points_state: Any
+    graph: GraphTerm
+    Zt: Matrix
+    n_iter: int
+    history: list[float]
+    status: Status
+
+    @classmethod
+    def of(cls, solution: Solution, slots: Slots) -> Self:
+        """Take what is needed, and Z while what it is made of is there."""
+        state = solution.state
+        Zt = slots.affinity.representation(state.affinity_state)
+        of_loop = (state.F, state.G, state.points_state, state.graph)
+        return cls(*of_loop, Zt, state.n_iter, state.history, solution.status)
+
+
 def factors(
-    problem: Problem, start: Start, slots: Slots, state: LoopState
+    problem: Problem, start: Start, slots: Slots, state: LoopState | Outcome
 ) -> tuple[dict[str, Any], list[int]]:
-    """Name what an iteration has found, labels, factors, and what new points need.
+    """Name what an iteration has found: labels, factors, and how sure they are.
 
     The second result lists the points that were moved into empty clusters. Rows that were left out as copies
     have what was found for the first of them.
@@ -50,16 +72,25 @@ def factors(
         # G is orthonormal in any unit, so F alone carries the unit of the data.
         "components_": start.unit * F[order] / sizes[:, None],
         "neglected_share_": float(problem.reduction.neglected),
-        "_fit_data": copies.rows(problem.data),
-        "_fit_metric": problem.metric,
-        "_magnitude": problem.magnitude,
-        "_fit_neighbors": k,
     }, copies.places(np.array(moved, dtype=int)).tolist()
 
 
-def rows_without_direction(data: np.ndarray | sp.csr_array) -> str:
+def for_new_points(problem: Problem, last: bool = False) -> dict[str, Any]:
+    """Name what new points need: the points of the fit, how they are compared, and how many are asked.
+
+    The ``last`` ones may be written to the place of the problem's own.
+    """
+    return {
+        "_fit_data": problem.copies.table(problem.data) if last else problem.copies.rows(problem.data),
+        "_fit_metric": problem.metric,
+        "_magnitude": problem.magnitude,
+        "_fit_neighbors": problem.sizes.n_neighbors,
+    }
+
+
+def rows_without_direction(problem: Problem) -> str:
     """Say that rows of zeros cannot be compared by direction; they have ones in the last column."""
-    count = int(data[:, [-1]].sum())
+    count = int(problem.copies.rows(problem.data[:, [-1]]).sum())
     rows = "1 row of X is zeros and has" if count == 1 else f"{count} rows of X are zeros and have"
     return f"{rows} no direction, so metric='cosine' sets them apart: drop them, or use metric='euclidean'."
 

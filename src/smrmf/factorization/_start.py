@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.utils import check_array
 
 from smrmf._arrays import check_nonnegative, scale_to_safe_range
-from smrmf._parallel import Pool
+from smrmf._parallel import Pool, row_blocks
 from smrmf._validation import CONSTRAINTS, Interval, ParameterError, rounded
 from smrmf.factorization._points import Problem
 from smrmf.graph.consensus import consensus_labels
@@ -30,10 +30,14 @@ PENALTY_TO_REFINE, PENALTY_TO_EXPLORE = 10.0, 0.01
 
 
 class FirstPoints(NamedTuple):
-    """The points that the loop begins with, and the state of the points slot that belongs to them."""
+    """The points that the loop begins with, and the state of the points slot that belongs to them.
+
+    Those that were made for the loop alone may be scaled in place.
+    """
 
     X: np.ndarray  # n x m
     state: Any = None
+    for_the_loop_alone: bool = False
 
 
 class Start(NamedTuple):
@@ -48,6 +52,10 @@ class Start(NamedTuple):
     mu: float
     points_state: Any = None
     votes: np.ndarray | None = None  # n x c, of the clusterings that the start has tried
+
+    def without_points(self) -> Start:
+        """Return what is needed after the loop."""
+        return self._replace(scaled=self.scaled[:0].copy(), G=self.G[:0].copy())
 
     def check_weight(self, name: str, given: float, weight: float, unit: float, divided: float) -> float:
         """Return the weight of a term that a method adds; refuse one too far from lambda and mu.
@@ -168,6 +176,11 @@ def is_indicator(G: np.ndarray) -> bool:
     return bool(G.min() >= 0) and bool(((G > 0).sum(axis=1) <= 1).all())
 
 
+def lengths(X: np.ndarray) -> np.ndarray:
+    """Return the length of every row."""
+    return np.linalg.norm(X, axis=1)
+
+
 def weigh(
     first: FirstPoints,
     found: FirstIndicator,
@@ -188,9 +201,10 @@ def weigh(
     strength = PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE
     norm = float(np.linalg.norm(X))
     scale = norm / c**0.5 if isinstance(penalty, str) and norm > 0 else 1.0
-    scaled = X / scale
+    scaled = np.divide(X, X.dtype.type(scale), out=X if first.for_the_loop_alone else None)
     F = least_squares_basis(G, scaled, pool)
-    residuals = np.linalg.norm(scaled - G @ F, axis=1)
+    parts = pool.map(lambda rows: lengths(scaled[rows] - G[rows] @ F), row_blocks(*X.shape))
+    residuals = np.concatenate(parts)
     # If most points fit exactly, 1e-6 of the root mean square length stands for the residual, as the penalty
     # divides by it; data of zeros have neither.
     typical = max(float(np.median(residuals)), 1e-6 * norm / scale / n**0.5) or 1.0

@@ -202,7 +202,7 @@ class AMRMF(ManifoldFactorization):
             beta,
             smoothness=None,
             list_size=2 * sizes.n_neighbors,
-            first=problem.representation(),
+            first=problem.representation,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_reported, problem.groups_of_rows)
         return Slots(AdaptiveAffinity(columns), FixedPoints(), exemplars)

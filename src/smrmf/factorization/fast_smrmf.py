@@ -229,7 +229,7 @@ class FastSMRMF(ManifoldFactorization):
             # The neighbour search has found these, and the next one, which bounds the rest.
             list_size=2 * sizes.n_neighbors,
             freeze_tol=self.freeze_tol,
-            first=problem.representation() if known else None,
+            first=problem.representation if known else None,
         )
         exemplars = RankedExemplars(self.exemplar_rule, sizes.n_reported, problem.groups_of_rows)
         return Slots(affinity, FixedPoints(), exemplars)

@@ -19,6 +19,8 @@ from smrmf.graph.neighbors import find_neighbors, measured_points
 # So many components, the largest ones, are compared with each other, by so many points in all; a further one
 # goes where the nearest of these points goes.
 COMPARED, SAMPLED = 512, 2048
+# Of two components that are tied, so many points of each are compared at most.
+MOST_TIED = 20_000
 # The weight between two components is the product of their sizes over the squared distance. Over the square
 # of that product it is largest for near and small ones.
 SIZE_POWER = 2.0
@@ -54,7 +56,10 @@ def join_components(X: Any, W: sp.csr_array, limit: int, pool: Pool) -> tuple[sp
     ends = []
     for group in np.flatnonzero(np.bincount(groups) > 1):
         mine = groups[components.of_point] == group
-        inside, outside = np.flatnonzero(mine & ~kept), np.flatnonzero(mine & kept)
+        inside, outside = np.flatnonzero(mine & ~kept), some_of(np.flatnonzero(mine & kept))
+        # Of every component at least one point.
+        first = inside[np.unique(components.of_point[inside], return_index=True)[1]]
+        inside = np.union1d(some_of(inside), first)
         nearest = find_neighbors(X[outside], 1, X[inside], pool=pool).indices[:, 0]
         ends.append(np.array([inside, outside[nearest]]))
     i, j = np.hstack(ends)
@@ -94,6 +99,11 @@ def sampled_points(components: Components, compared: np.ndarray, count: int) -> 
         members = by_component[ends[component - 1] if component else 0 : ends[component]]
         parts.append(members[np.linspace(0, len(members) - 1, min(count, len(members))).astype(int)])
     return np.concatenate(parts), np.repeat(np.arange(len(compared)), [len(part) for part in parts])
+
+
+def some_of(rows: np.ndarray) -> np.ndarray:
+    """Return the rows, or of very many some, evenly spread: all with all would take longer than the search."""
+    return rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_TIED)).astype(int)]
 
 
 @kernel

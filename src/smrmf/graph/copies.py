@@ -18,6 +18,9 @@ import scipy.sparse as sp
 
 from smrmf.graph.candidates import Neighbors
 
+# Bytes that are read at once.
+CACHE_LINE = 64
+
 
 @dataclass(frozen=True)
 class Copies:
@@ -49,6 +52,12 @@ class Copies:
     def distinct(self, data: Any) -> Any:
         """Return the distinct rows of a table that has all."""
         return data if self.first is None else data[self.first]
+
+    def table(self, data: Any) -> Any:
+        """Return the table of all rows from that of the distinct ones; in its place if these are all."""
+        if self.groups is None or self.first is None or len(self.first) < len(self.groups):
+            return self.rows(data)
+        return take_rows_in_place(data, self.groups)
 
     def rows(self, found: Any) -> Any:
         """Return for all rows what was found for the distinct ones."""
@@ -94,3 +103,12 @@ class Copies:
         wide = np.zeros((n, n), found.dtype)
         wide[:, self.first] = found
         return wide
+
+
+def take_rows_in_place(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return ``X[rows]``, a permutation of the rows, in the array of X."""
+    # Some columns at a time, a line of the cache: a second table of many points would not be small.
+    width = max(1, CACHE_LINE // X.dtype.itemsize)
+    for start in range(0, X.shape[1], width):
+        X[:, start : start + width] = X[rows, start : start + width]
+    return X

@@ -21,7 +21,8 @@ def distinct_rows(X: Any) -> np.ndarray:
     """
     n = X.shape[0]
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = np.asarray(X.sum(axis=1)).ravel()
+        # In double precision: of many rows fewer have the same sum by chance.
+        sums = np.asarray(X.sum(axis=1, dtype=np.float64)).ravel()
     # Identical rows have identical sums: all others are alone, and need no closer look.
     _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
     suspects = np.flatnonzero(sizes[groups] > 1)

@@ -29,9 +29,26 @@ def tie_resolution(dtype: np.dtype) -> float:
 
 def best_first(scores: np.ndarray, count: int) -> np.ndarray:
     """Return the indices of the largest scores; ties go to the lower index (paper note 7)."""
-    # Scores go to a grid before they are sorted: "nearly equal" is not transitive and gives no order.
+    return np.argsort(-on_grid(scores), kind="stable")[:count]
+
+
+def on_grid(scores: np.ndarray) -> np.ndarray:
+    """Return scores as whole numbers, such that nearly equal ones are equal."""
+    # "Nearly equal" is not transitive and gives no order.
     unit = tie_resolution(scores.dtype) * max(float(scores.max()), np.finfo(scores.dtype).tiny)
-    return np.argsort(-np.rint(scores / unit), kind="stable")[:count]
+    return np.rint(scores / unit)
+
+
+def largest_places(scores: np.ndarray, count: int) -> np.ndarray:
+    """Return where the largest scores are, the same as by :func:`best_first`, in their order in the array."""
+    ranks = on_grid(scores)
+    if count >= len(ranks):
+        return np.arange(len(ranks))
+    # Of many points most of the time of a sort.
+    least = np.partition(ranks, len(ranks) - count)[len(ranks) - count]
+    taken = ranks > least
+    taken[np.flatnonzero(ranks == least)[: count - np.count_nonzero(taken)]] = True
+    return np.flatnonzero(taken)
 
 
 def transposed(Z: Matrix) -> Matrix:
@@ -65,15 +82,17 @@ def with_copies_as_one(scores: np.ndarray, groups: np.ndarray) -> np.ndarray:
 
 def rows_of_z(Zt: Matrix, chosen: np.ndarray) -> sp.csr_array:
     """Return rows of Z, that is columns of Zt, as CSR with sorted indices."""
-    if sp.issparse(Zt):
-        # Of the entries only those of these columns are sorted by them: of few exemplars a tenth.
-        wanted = np.zeros(Zt.shape[1], dtype=bool)
-        wanted[chosen] = True
-        rows = keep_entries(Zt, wanted[Zt.indices]).T.tocsr()[chosen]
-        rows.sort_indices()
-        return rows
-    # Two passes over Zt, to count and to fill: no dense copy of the columns is made.
     counts = np.zeros(len(chosen), np.intp)
+    if sp.issparse(Zt):
+        place = np.full(Zt.shape[1], -1, Zt.indices.dtype)
+        place[chosen] = np.arange(len(chosen))
+        _count_in_columns(Zt.indices, place, counts)
+        indptr = np.concatenate([[0], np.cumsum(counts)]).astype(Zt.indptr.dtype)
+        indices, data = np.empty(indptr[-1], Zt.indices.dtype), np.empty(indptr[-1], Zt.dtype)
+        # Row by row of Zt: the columns of every row of Z come in their order.
+        _gather_from_columns(Zt.indptr, Zt.indices, Zt.data, place, indptr[:-1].copy(), indices, data)
+        return sp.csr_array((data, indices, indptr), shape=(len(chosen), Zt.shape[0]))
+    # Two passes over Zt, to count and to fill: no dense copy of the columns is made.
     _count_positive(Zt, chosen, counts)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     indices, data = np.empty(indptr[-1], np.intp), np.empty(indptr[-1], Zt.dtype)
@@ -103,7 +122,7 @@ class Neighborhoods:
             return symmetrize(rows_of_z(Zt, np.arange(Zt.shape[0]))), None
         n = Zt.shape[0]
         # In the order of the points, in which the columns of Zt are read fastest.
-        chosen = np.sort(best_first(exemplar_scores(Zt, self.rule), self.n_exemplars))
+        chosen = largest_places(exemplar_scores(Zt, self.rule), self.n_exemplars)
         rows = rows_of_z(Zt, chosen)
         if self.neighbors is not None:
             known = self.neighbors[chosen]
@@ -185,6 +204,35 @@ def _add_by_column(indices: np.ndarray, data: np.ndarray, power: int, sums: np.n
     for p in range(indices.shape[0]):
         value = np.float64(data[p])
         sums[indices[p]] += value * value if power == 2 else value
+
+
+@kernel
+def _count_in_columns(indices: np.ndarray, place: np.ndarray, counts: np.ndarray) -> None:
+    """Count the entries of a sparse matrix in some columns; ``place`` is negative for all others."""
+    for p in range(indices.shape[0]):
+        at = place[indices[p]]
+        if at >= 0:
+            counts[at] += 1
+
+
+@kernel
+def _gather_from_columns(
+    indptr: np.ndarray,  # IN
+    columns: np.ndarray,  # IN
+    entries: np.ndarray,  # IN
+    place: np.ndarray,  # IN
+    position: np.ndarray,  # IN, OUT
+    indices: np.ndarray,  # OUT
+    data: np.ndarray,  # OUT
+) -> None:
+    """Write the entries of some columns behind each other; ``position`` is where each begins."""
+    for j in range(indptr.shape[0] - 1):
+        for p in range(indptr[j], indptr[j + 1]):
+            at = place[columns[p]]
+            if at >= 0:
+                indices[position[at]] = j
+                data[position[at]] = entries[p]
+                position[at] += 1
 
 
 @kernel

@@ -95,13 +95,21 @@ def divide_rows(W: sp.csr_array, sizes: np.ndarray) -> sp.csr_array:
     return sp.csr_array((W.data / divisors.astype(W.dtype, copy=False), W.indices, W.indptr), shape=W.shape)
 
 
-def symmetrize(W: sp.csr_array) -> sp.csr_array:
+def symmetrize(W: sp.csr_array, pool: Pool = SERIAL) -> sp.csr_array:
     """Return ``(W + W') / 2`` without its diagonal, which cancels in every Laplacian."""
-    # Entries go before they are added up, and the sum, which is twice as large, is halved in place.
-    W = without_diagonal(W)
-    total = (W + W.T).tocsr()
-    total.data *= W.dtype.type(0.5)
-    return total
+    # SciPy's sum needs half as much memory again, and takes three times as long.
+    n, T = W.shape[0], W.T.tocsr()
+    both = (W.indptr, W.indices, W.data, T.indptr, T.indices, T.data)
+    blocks = row_blocks(n, max(1, 4 * W.nnz // max(n, 1)))
+    ends = np.zeros(n + 1, np.int64)
+    pool.map(lambda rows: _count_either(*both, rows.start, ends[1:][rows]), blocks)
+    np.cumsum(ends, out=ends)
+    if ends[-1] <= np.iinfo(W.indices.dtype).max:
+        ends = ends.astype(W.indices.dtype)  # of one type with the indices, or SciPy widens these
+    indices, data = np.empty(ends[-1], W.indices.dtype), np.empty(ends[-1], W.dtype)
+    # Every block writes to the places of its own rows.
+    pool.map(lambda rows: _mean_of_both(*both, ends, rows.start, rows.stop, indices, data), blocks)
+    return sp.csr_array((data, indices, ends), shape=(n, n))
 
 
 def without_diagonal(W: sp.csr_array) -> sp.csr_array:
@@ -116,6 +124,27 @@ def keep_entries(W: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     before = np.zeros(len(kept) + 1, W.indptr.dtype)
     np.cumsum(kept, out=before[1:])
     return sp.csr_array((W.data[kept], W.indices[kept], before[W.indptr]), shape=W.shape)
+
+
+def positive_entries(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, pool: Pool = SERIAL
+) -> sp.csr_array:
+    """Return the square matrix of the positive entries of lists, one row per list."""
+    n = len(indptr) - 1
+    blocks = row_blocks(n, max(1, len(values) // n))
+    # Of one type with the indices: SciPy would widen them.
+    ends = np.zeros(n + 1, indices.dtype if len(values) <= np.iinfo(indices.dtype).max else np.int64)
+    pool.map(lambda rows: _count_positive(indptr, values, rows.start, ends[1:][rows]), blocks)
+    np.cumsum(ends, out=ends)
+    kept, data = np.empty(ends[-1], indices.dtype), np.empty(ends[-1], values.dtype)
+    # Every block writes to the places of its own rows.
+    pool.map(
+        lambda rows: _copy_positive(
+            indptr, indices, values, rows.start, rows.stop, kept[ends[rows.start] :], data[ends[rows.start] :]
+        ),
+        blocks,
+    )
+    return sp.csr_array((data, kept, ends), shape=(n, n))
 
 
 class Laplacian:
@@ -164,3 +193,99 @@ def _laplacian_rows(
             j = indices[p]
             for q in range(G.shape[1]):
                 out[r, q] -= w * G[j, q]
+
+
+@kernel
+def _count_positive(indptr: np.ndarray, values: np.ndarray, first: int, counts: np.ndarray) -> None:
+    """Count the positive entries of consecutive lists, from the list ``first`` on."""
+    for r in range(counts.shape[0]):
+        count = 0
+        for p in range(indptr[first + r], indptr[first + r + 1]):
+            count += values[p] > 0
+        counts[r] = count
+
+
+@kernel
+def _copy_positive(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    values: np.ndarray,  # IN
+    first: int,  # IN
+    last: int,  # IN
+    kept: np.ndarray,  # OUT
+    data: np.ndarray,  # OUT
+) -> None:
+    """Copy the positive entries of the lists from ``first`` to before ``last`` behind each other."""
+    place = 0
+    for p in range(indptr[first], indptr[last]):
+        if values[p] > 0:
+            kept[place] = indices[p]
+            data[place] = values[p]
+            place += 1
+
+
+@kernel
+def _count_either(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    data: np.ndarray,  # IN
+    other_indptr: np.ndarray,  # IN
+    other_indices: np.ndarray,  # IN
+    other_data: np.ndarray,  # IN
+    first: int,  # IN
+    counts: np.ndarray,  # OUT
+) -> None:
+    """Count the columns in which rows of one or the other matrix have an entry, off the diagonal."""
+    for r in range(counts.shape[0]):
+        i = first + r
+        count = 0
+        for p in range(indptr[i], indptr[i + 1]):
+            count += indices[p] != i and data[p] != 0
+        for q in range(other_indptr[i], other_indptr[i + 1]):
+            j = other_indices[q]
+            if j == i or other_data[q] == 0:
+                continue
+            known = False
+            for p in range(indptr[i], indptr[i + 1]):
+                known |= indices[p] == j and data[p] != 0
+            count += not known
+        counts[r] = count
+
+
+@kernel
+def _mean_of_both(
+    indptr: np.ndarray,  # IN
+    indices: np.ndarray,  # IN
+    data: np.ndarray,  # IN
+    other_indptr: np.ndarray,  # IN
+    other_indices: np.ndarray,  # IN
+    other_data: np.ndarray,  # IN
+    ends: np.ndarray,  # IN
+    first: int,  # IN
+    last: int,  # IN
+    columns: np.ndarray,  # OUT
+    means: np.ndarray,  # OUT
+) -> None:
+    """Write the means of two matrices, off the diagonal, for the rows from ``first`` to before ``last``."""
+    for i in range(first, last):
+        place = ends[i]
+        for p in range(indptr[i], indptr[i + 1]):
+            if indices[p] != i and data[p] != 0:
+                columns[place] = indices[p]
+                means[place] = data[p] / 2
+                place += 1
+        own = place
+        for q in range(other_indptr[i], other_indptr[i + 1]):
+            j = other_indices[q]
+            if j == i or other_data[q] == 0:
+                continue
+            known = -1
+            for p in range(ends[i], own):
+                if columns[p] == j:
+                    known = p
+            if known >= 0:
+                means[known] += other_data[q] / 2
+            else:
+                columns[place] = j
+                means[place] = other_data[q] / 2
+                place += 1

@@ -41,10 +41,14 @@ def voted_shares(
 
 def walked_shares(W: sp.csr_array, shares: np.ndarray) -> np.ndarray:
     """Return the mean shares at the end of a short walk over the graph, from every point."""
-    degrees = np.asarray(W.sum(axis=1)).reshape(-1, 1)
-    alone = degrees <= np.finfo(W.dtype).tiny
+    degrees = np.asarray(W.sum(axis=1)).ravel()
+    alone = np.flatnonzero(degrees <= np.finfo(W.dtype).tiny)
+    degrees[alone] = 1
     for _ in range(WALK_STEPS):
-        shares = np.where(alone, shares, (W @ shares) / np.where(alone, 1, degrees))
+        walked = W @ shares
+        walked /= degrees[:, None]
+        walked[alone] = shares[alone]
+        shares = walked
     return shares
 
 

@@ -57,13 +57,16 @@ def smoothest(
     Each component is solved by itself: a Lanczos iteration on all at once can miss copies of the
     eigenvalue one that they share.
     """
+    if components.number == 1:
+        values, vectors = leading_pairs(W, min(n_columns, W.shape[0]), random_state, pool)
+        order = np.argsort(-values, kind="stable")
+        return Spectrum(values[order], vectors[:, order])
     parts = []
     for label in range(components.number):
         members = np.flatnonzero(components.of_point == label)
         # Each component has an eigenvalue one among those wanted: no single one can have more than the rest.
         count = min(n_columns - components.number + 1, len(members))
-        part = W if components.number == 1 else W[members][:, members]
-        parts.append((members, *leading_pairs(part, count, random_state, pool)))
+        parts.append((members, *leading_pairs(W[members][:, members], count, random_state, pool)))
     value = np.concatenate([values for _, values, _ in parts])
     owner = np.concatenate([np.full(len(values), place) for place, (_, values, _) in enumerate(parts)])
     within = np.concatenate([np.arange(len(values)) for _, values, _ in parts])
@@ -85,9 +88,10 @@ def leading_pairs(
         groups = closest_as_one(W)
         values, vectors = leading_pairs(graph_of_grains(W, groups), count + GUARD, random_state, pool)
         # An eigenvector is a function times the root of the degrees. Functions are the same for a group.
-        functions = (vectors / np.sqrt(np.bincount(groups, degrees))[:, None]).astype(W.dtype)[groups]
-        values, functions = smooth(W, degrees, values, functions, count, pool)
-        return values, functions * np.sqrt(degrees)[:, None]
+        coarse = (vectors / np.sqrt(np.bincount(groups, degrees))[:, None]).astype(W.dtype)
+        values, functions = smooth(W, degrees, values, coarse[groups], count, pool)
+        functions *= np.sqrt(degrees)[:, None]
+        return values, functions
     # M = D^(-1/2) W D^(-1/2). I - M is the normalised Laplacian: its smoothest functions lead in M.
     scale = 1 / np.sqrt(degrees)
     M = sp.csr_array((W.data * np.repeat(scale, np.diff(W.indptr)) * scale[W.indices], W.indices, W.indptr))

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg
 
 from smrmf._numba import kernel
-from smrmf._parallel import BLOCK_ENTRIES, Pool, row_blocks
+from smrmf._parallel import BLOCK_ENTRIES, SERIAL, Pool, row_blocks
 from smrmf.kernels.thin_svd import thin_svd
 
 # Least ratio of the extreme eigenvalues of N'N at which its square root is taken: the smallest eigenvalue
@@ -82,7 +82,7 @@ def least_squares_basis(G, Y, pool: Pool):
     return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
 
 
-def procrustes(N, gram=None):
+def procrustes(N, gram=None, pool: Pool = SERIAL):
     """Solve ``argmin_{G'G = I} ||G - N||_F``: the orthonormal polar factor of a tall matrix.
 
     By the c x c Gram matrix where that is accurate, otherwise by the thin SVD, whose singular
@@ -96,7 +96,7 @@ def procrustes(N, gram=None):
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     if values[0] > SAFE_GRAM_RATIO * values[-1]:
         # N (N'N)^(-1/2), with a c x c matrix as the only inverse.
-        return N @ ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
+        return pool.matmul(N, ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype))
     left, _, right = thin_svd(N)
     return left @ right
 
