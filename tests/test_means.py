@@ -59,7 +59,7 @@ def test_a_small_cluster_keeps_its_points_though_its_mean_is_the_noisier():
     X, y = noisy_directions([300, 8], n_features=4000, spread=0.15)
     labels = np.where(np.arange(len(y)) == len(y) - 1, 0, y)  # one of the small ones is in the large cluster
     points = center_points(X)
-    squared, _ = ClusterMeans.of(points, labels, 2).squared_distances(points.measured, points.norms, SERIAL)
+    squared, _ = ClusterMeans.of(points, labels, 2).squared_distances(points.measured(), points.norms)
     assert squared[-1].argmin() == 0
     settled = settle(X, labels, 2)
     assert settled[-1] == 1
@@ -74,7 +74,7 @@ def test_distances_to_means_are_those_of_the_definition(c, seed, sparse, dtype):
     sizes = np.bincount(labels, minlength=c)
     points = SparsePoints.of(sp.csr_array(X)) if sparse else center_points(X)
     means = ClusterMeans.of(points, labels, c)
-    found, doubt = means.squared_distances(points.measured, points.norms, SERIAL)
+    found, doubt = means.squared_distances(points.measured(), points.norms)
     assert (doubt < 1e-3).all()
     for label in np.flatnonzero(sizes):
         expected = ((X - X[labels == label].mean(axis=0, dtype=np.float64)) ** 2).sum(axis=1)

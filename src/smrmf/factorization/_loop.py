@@ -63,7 +63,7 @@ class Status(enum.Enum):
 class LoopState:
     """What one iteration hands to the next; a loop that goes on from a saved one gives the same run.
 
-    The next iteration changes multipliers, E, history and the states of the slots in place: save a copy.
+    The next iteration changes multipliers, H, E, history and the states of the slots in place: save a copy.
     """
 
     placed: PointsTerm
@@ -159,7 +159,7 @@ def factorize(
     state = first_state(slots, start) if state is None else state
     affinity, points, lam = slots.affinity, slots.points, start.lam
     placed, graph, history, mu = state.placed, state.graph, state.history, state.mu
-    X, G, F, E, L1, L2 = placed.X, state.G, state.F, state.E, state.L1, state.L2
+    X, G, F, H, E, L1, L2 = placed.X, state.G, state.F, state.H, state.E, state.L1, state.L2
     # G F is the one work array of this size: line 9 needs it, and the ascent of line 16 renews it.
     GF = np.empty_like(X)
     pool.map(lambda rows: np.matmul(G[rows], F, out=GF[rows]), row_blocks(*X.shape))
@@ -176,11 +176,11 @@ def factorize(
         update_error(X, GF, L1, mu, E, Y, pool)
         # Line 10: F. The first G need not be orthonormal (paper note 13), so (G'G)^-1 stays in the formula.
         F = least_squares_basis(G, Y, pool)
-        # Line 11: H.
-        H = update_nonnegative(G, LG, L2, lam, mu, pool)
+        # Line 11: H, which does not depend on the last one; the first one is the start itself.
+        H = update_nonnegative(G, LG, L2, lam, mu, pool, None if H is start.G else H)
         # Line 12: G. It is orthonormal after every iteration, while H = G holds in the limit only: labels and
-        # objective are read from G.
-        G = update_indicator(H, laplacian @ H, L2, Y, F, lam, mu, pool)
+        # objective are read from G. Nobody needs L G any more, so L H has its array, and then the next L G.
+        G = update_indicator(H, laplacian.times(H, LG), L2, Y, F, lam, mu, pool)
         # Lines 13 to 15: D-hat, Z and C, with their multiplier.
         of_graph = affinity.update(state.affinity_state, X, G, H, lam, mu)
         learned, changed = check_pair(of_graph, (GraphTerm, NoneType), affinity, "update")
@@ -197,7 +197,7 @@ def factorize(
                 check_graph(changed.weights, len(X), type(affinity).__name__)
                 checked = True
             graph, laplacian = changed, Laplacian(changed.weights, pool)
-        LG = laplacian @ G
+        laplacian.times(G, LG)
         # Line 16: the other multipliers, and then the penalty: an ascent by mu times the residual belongs to
         # the mu of the steps above.
         loss, gap = ascend(X, G, F, E, mu, L1, GF, pool)
@@ -236,12 +236,18 @@ def update_error(
 
 
 def update_nonnegative(
-    G: np.ndarray, LG: np.ndarray, L2: np.ndarray, lam: float, mu: float, pool: Pool = SERIAL
+    G: np.ndarray,
+    LG: np.ndarray,
+    L2: np.ndarray,
+    lam: float,
+    mu: float,
+    pool: Pool = SERIAL,
+    out: np.ndarray | None = None,
 ) -> np.ndarray:
     """Do line 11: ``H = max(G + L2/mu - (lambda/mu) L G, 0)``."""
     # The trace is split as tr(G' L H), linear in H, so the minimum over H >= 0 is taken entry by entry; with
     # tr(H' L H) it would be a quadratic program.
-    H = np.empty_like(G)
+    H = np.empty_like(G) if out is None else out
 
     def update_rows(rows: slice) -> None:
         np.maximum(G[rows] + L2[rows] / mu - (lam / mu) * LG[rows], 0, out=H[rows])
@@ -277,7 +283,7 @@ def update_indicator(
     # Squares of N overflow before N does.
     if not (np.isfinite(gram).all() or np.isfinite(N).all()):
         raise OutOfRangeError(f"The numbers of the loop leave the range of {N.dtype}")
-    return procrustes(N, gram, pool)
+    return procrustes(N, gram, pool, out=N)
 
 
 def ascend(

@@ -29,7 +29,7 @@ TRAINED_PER_CELL, TRAINING_ITERATIONS = 32, 5
 
 @dataclass(frozen=True)
 class Cells:
-    """Points behind each other, cell by cell, each relative to the centre of its cell.
+    """Points behind each other, cell by cell, and their squared distances to the centres of their cells.
 
     ``places`` has the row of every point in its table and ``order`` the place of every row, ``starts`` is
     where each cell begins, and the end, and ``near`` has all cells in the order of their distance from each,
@@ -42,7 +42,7 @@ class Cells:
     order: np.ndarray
     starts: np.ndarray
     points: np.ndarray
-    norms: np.ndarray  # squared, of these
+    norms: np.ndarray
     near: np.ndarray
 
     @classmethod
@@ -50,15 +50,18 @@ class Cells:
         """Put the points in the order of their cells."""
         places = np.argsort(of_point, kind="stable").astype(of_point.dtype)
         starts = np.concatenate([[0], np.cumsum(np.bincount(of_point, minlength=len(centers)))])
-        points = X[places]
+        # Mostly they come in this order, and are not copied.
+        points = X if (np.diff(of_point) >= 0).all() else X[places]
+        norms = np.empty(len(X), X.dtype)
         for cell, center in enumerate(centers):
-            points[starts[cell] : starts[cell + 1]] -= center
+            members = slice(starts[cell], starts[cell + 1])
+            norms[members] = squared_norms(points[members] - center)
         measured = center_points(centers)
         near = np.argsort(measured.squared_block(slice(0, len(centers))), axis=1, kind="stable")
         near = near.astype(of_point.dtype)
         order = np.empty_like(places)
         order[places] = np.arange(len(places), dtype=places.dtype)
-        return cls(measured, of_point, places, order, starts, points, squared_norms(points), near)
+        return cls(measured, of_point, places, order, starts, points, norms, near)
 
     @property
     def number(self) -> int:
@@ -67,7 +70,7 @@ class Cells:
 
     def squared_distances(self, queries: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Return squared distances of queries to the centres of some cells."""
-        return squared_distances(queries - self.centers.center, self.centers.measured[cells])
+        return squared_distances(queries - self.centers.center, self.centers.measured(cells))
 
     def members(self, cell: int) -> np.ndarray:
         """Return the rows of the points of a cell."""
@@ -83,11 +86,12 @@ class Cells:
         index: np.ndarray,
     ) -> None:
         """Merge the places of points of one cell into the lists of some queries, those of ``which``."""
-        rows = queries[which] - self.centers.X[cell]
+        center = self.centers.X[cell]
+        rows = queries[which] - center
         norms = squared_norms(rows)
         for start in range(self.starts[cell], self.starts[cell + 1], TILE_COLUMNS):
             tile = slice(start, min(start + TILE_COLUMNS, self.starts[cell + 1]))
-            products = rows @ self.points[tile].T
+            products = rows @ (self.points[tile] - center).T
             _keep_smallest_of(products, self.norms[tile], norms, start, own, which, best, index)
 
 

@@ -139,7 +139,7 @@ def later_candidates(
     pool: Pool = SERIAL,
 ) -> Iterator[np.ndarray]:
     """Yield clusterings of the grains, by cells that are merged in several ways and by k-means alone."""
-    W, sizes = graph_of_grains(trusted, grains), np.bincount(grains)
+    W, sizes = graph_of_grains(trusted, grains, pool), np.bincount(grains)
     spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state, pool)
     count = min(n_cells(len(grains), n_clusters), len(sizes))
     for n_columns in (n_clusters, twice(n_clusters)):

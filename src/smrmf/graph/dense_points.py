@@ -16,13 +16,14 @@ from smrmf.kernels.distances import pair_squared_distances, refine_small, square
 # A tile of products should stay in the second-level cache while it is searched.
 TILE_COLUMNS = 1024
 CENTER_SAMPLE = 1024
+ALL = slice(None)
 
 
 @dataclass(frozen=True)
 class DensePoints:
     """Dense points as given, and relative to their middle, where the product form keeps its digits.
 
-    Of very many points, which are not compared all with all, the ``centered`` ones are not kept.
+    Of very many points the ``centered`` ones are not kept, but made where they are needed.
     """
 
     X: np.ndarray
@@ -39,10 +40,9 @@ class DensePoints:
         """Return the number of points."""
         return len(self.X)
 
-    @property
-    def measured(self) -> np.ndarray:
-        """Return the points whose squared lengths are ``norms``."""
-        return self.X - self.center if self.centered is None else self.centered
+    def measured(self, rows: slice | np.ndarray = ALL) -> np.ndarray:
+        """Return points as they are measured: their squared lengths are ``norms``."""
+        return self.X[rows] - self.center if self.centered is None else self.centered[rows]
 
     def lengths_of(self, queries: np.ndarray) -> np.ndarray:
         """Return the squared lengths of points as given, not about the middle, in double precision."""
@@ -61,7 +61,7 @@ class DensePoints:
         """Return squared distances of some points to all points; exactly zero to themselves."""
         # ||x||^2 + ||y||^2 - 2 x'y cancels for near points: entries below sqrt(eps) of the two norms are
         # summed again from differences. Centred points have small norms, which keeps such entries few.
-        X, norms = self.measured, self.norms
+        X, norms = self.measured(), self.norms
         block = squared_distances(X[rows], X, norms[rows], norms)
         refine_small(block, X[rows], X, norms[rows], norms, float(np.finfo(block.dtype).eps) ** 0.5)
         return block
@@ -70,12 +70,11 @@ class DensePoints:
         self, queries: np.ndarray, own: np.ndarray, best: np.ndarray, index: np.ndarray
     ) -> np.ndarray:
         """Merge the nearest points of every query into its list; return the queries' squared lengths."""
-        assert self.centered is not None
         rows, norms = self.measure(queries)
         for start in range(0, self.n_samples, TILE_COLUMNS):
             tile = slice(start, start + TILE_COLUMNS)
             # Merged at once, while the products are in cache.
-            products = rows @ self.centered[tile].T
+            products = rows @ self.measured(tile).T
             _keep_smallest_rows(products, self.norms[tile], norms, start, own, best, index)
         return norms
 

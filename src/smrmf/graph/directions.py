@@ -57,6 +57,10 @@ class ClusterDirections(NamedTuple):
         # Noise alone gives a mean of s points the squared length own / s^2.
         return cls(lengths, sizes, squares, np.where(pairs * sizes**2 > own, pairs, 0))
 
+    def of_rows(self, rows: slice) -> ClusterDirections:
+        """Return the same for some of the points."""
+        return self._replace(lengths=self.lengths[rows])
+
     def products(self, squared: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """Return products of points with means, from their squared distances and squared lengths."""
         return (lengths[:, None] + self.squares - squared) / 2

@@ -157,8 +157,12 @@ class Laplacian:
 
     def __matmul__(self, G: np.ndarray) -> np.ndarray:
         """Return ``L G`` for a dense ``G``."""
+        return self.times(G, np.empty_like(G))
+
+    def times(self, G: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Write ``L G`` to an array, and return it."""
         # Each block of rows reads all of G and writes its own rows of out only.
-        out, W, degrees = np.empty_like(G), self.W, self.degrees
+        W, degrees = self.W, self.degrees
         if sp.issparse(W):
             self._pool.map(
                 lambda rows: _laplacian_rows(W.indptr, W.indices, W.data, degrees, rows.start, G, out[rows]),

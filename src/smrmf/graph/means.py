@@ -16,10 +16,11 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._numba import kernel
-from smrmf._parallel import Pool
+from smrmf._parallel import Pool, row_blocks
 from smrmf.graph.directions import ClusterDirections, are_directions
 from smrmf.graph.groups import membership
 from smrmf.graph.neighbors import MeasuredPoints
+from smrmf.graph.sparse_points import SparsePoints
 
 # The product form of a squared distance is off by a few units in the last place of the squared lengths. Where
 # so many of them are not far below the distance to the nearest point, they could decide.
@@ -37,22 +38,33 @@ def settle_by_means(
     of the others. Labels stay as they are if a cluster would lose all its points.
     """
     means = ClusterMeans.of(points, labels, n_clusters)
-    sizes, rows = means.sizes, np.arange(len(labels))
-    squared, doubt = means.squared_distances(points.measured, points.norms, pool)
-    cost = cost_of_joining(squared, sizes)
+    directions = means.directions()
+
+    def settle_block(rows: slice) -> np.ndarray:
+        return _settled(means, directions, rows, nearest[rows], pool)
+
+    settled = np.concatenate(pool.map(settle_block, row_blocks(*points.X.shape)))
+    kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(means.sizes)
+    return settled if kept else labels
+
+
+def _settled(
+    means: ClusterMeans, directions: ClusterDirections | None, rows: slice, nearest: np.ndarray, pool: Pool
+) -> np.ndarray:
+    """Return the labels of some points after they have moved."""
+    points, labels, sizes = means.points, means.labels[rows], means.sizes
+    squared, doubt = means.squared_distances(points.measured(rows), points.norms[rows])
+    cost, places = cost_of_joining(squared, sizes), np.arange(len(labels))
     # One that leaves takes away s / (s - 1) times its squared distance to the mean that it is part of.
-    cost[rows, labels] = squared[rows, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
+    cost[places, labels] = squared[places, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
     best = cost.argmin(axis=1)
-    nearer = (squared[rows, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
-    if directions := means.directions():
-        best = directions.most_alike(
-            directions.products_with_others(squared, labels), directions.lengths, labels
-        )
+    nearer = (squared[places, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
+    if directions:
+        own = directions.of_rows(rows)
+        best = own.most_alike(own.products_with_others(squared, labels), own.lengths, labels)
         # What belongs to no direction is not compared with any.
         nearer &= directions.pairs[labels] > 0
-    settled = np.where(nearer, best, labels)
-    kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(sizes)
-    return settled if kept else labels
+    return np.where(nearer, best, labels)
 
 
 def votes_of_means(
@@ -68,7 +80,7 @@ def votes_of_means(
     """
     means = ClusterMeans.of(points, labels, int(labels.max()) + 1)
     rows, norms = points.measure(queries)
-    squared, doubt = means.squared_distances(rows, norms, pool)
+    squared, doubt = means.squared_distances(rows, norms)
     best, places = cost_of_joining(squared, means.sizes).argmin(axis=1), np.arange(len(squared))
     # Copies of points, whose nearest is at no distance, are never sure.
     sure = doubt < FAR_BELOW * nearest
@@ -103,14 +115,14 @@ class ClusterMeans:
     def of(cls, points: MeasuredPoints, labels: np.ndarray, n_clusters: int) -> Self:
         """Return the means of the points with each label."""
         sizes = np.bincount(labels, minlength=n_clusters)
-        sums = sums_by_cluster(points.measured, labels, n_clusters)
+        sums = sums_by_cluster(points, labels, n_clusters)
         return cls(points, labels, sizes, sums / np.maximum(sizes, 1)[:, None])
 
-    def squared_distances(self, X: Any, norms: np.ndarray, pool: Pool) -> tuple[np.ndarray, np.ndarray]:
+    def squared_distances(self, X: Any, norms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return squared distances of measured rows to all means, and their rounding by row."""
         lengths = np.einsum("ij,ij->i", self.means, self.means)
         # Dense points of single precision are not copied for this; entries of sparse ones are.
-        squared = X @ self.means.T if sp.issparse(X) else pool.matmul(X, self.means.T.astype(X.dtype))
+        squared = X @ (self.means.T if sp.issparse(X) else self.means.T.astype(X.dtype))
         squared = squared.astype(np.float64, copy=False)
         squared *= -2
         squared += norms[:, None]
@@ -126,13 +138,14 @@ class ClusterMeans:
         return ClusterDirections.of(about_origin, self.labels, self.sizes, lengths)
 
 
-def sums_by_cluster(X: Any, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+def sums_by_cluster(points: MeasuredPoints, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Add the rows of every cluster, in double precision: sums of many single ones would lose digits."""
-    if sp.issparse(X):
-        return (membership(labels, n_clusters, np.float64) @ X).toarray()
-    sums = np.zeros((n_clusters, X.shape[1]))
-    # Not as a product, for which a table of single precision would be copied.
-    _add_rows(X, labels, sums)
+    if isinstance(points, SparsePoints):
+        return (membership(labels, n_clusters, np.float64) @ points.X).toarray()
+    sums = np.zeros((n_clusters, points.X.shape[1]))
+    for rows in row_blocks(*points.X.shape):
+        # Not as a product, for which a table of single precision would be copied.
+        _add_rows(points.measured(rows), labels[rows], sums)
     return sums
 
 

@@ -46,8 +46,6 @@ def find_neighbors(
     searched directly. ``points`` saves preparing X again.
     """
     points = measured_points(X) if points is None else points
-    if isinstance(points, DensePoints) and points.centered is None:
-        points = center_points(points.X)
     searched: Any = points.X if queries is None else points.queries(queries)
     n_queries = searched.shape[0]
     own = np.arange(n_queries) if queries is None else np.full(n_queries, -1)

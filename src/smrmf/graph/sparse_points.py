@@ -15,6 +15,9 @@ from smrmf.graph.candidates import empty_lists, insert, keep_smallest
 BLOCK_QUERIES_WIDTH = 1024
 
 
+ALL = slice(None)
+
+
 class Entries(NamedTuple):
     """The parts of a CSR matrix, as kernels take them: each entry once, in the order of the columns."""
 
@@ -57,10 +60,9 @@ class SparsePoints:
         """Return the number of points."""
         return self.X.shape[0]
 
-    @property
-    def measured(self) -> sp.csr_array:
-        """Return the points whose squared lengths are ``norms``."""
-        return self.X
+    def measured(self, rows: slice | np.ndarray = ALL) -> sp.csr_array:
+        """Return points as they are measured: their squared lengths are ``norms``."""
+        return self.X if rows == ALL else self.X[rows]
 
     def lengths_of(self, queries: sp.csr_array) -> np.ndarray:
         """Return the squared lengths of points as given, in double precision."""

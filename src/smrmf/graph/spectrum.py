@@ -86,7 +86,7 @@ def leading_pairs(
     degrees = np.asarray(W.sum(axis=1)).ravel()
     if n > MANY_POINTS:
         groups = closest_as_one(W)
-        values, vectors = leading_pairs(graph_of_grains(W, groups), count + GUARD, random_state, pool)
+        values, vectors = leading_pairs(graph_of_grains(W, groups, pool), count + GUARD, random_state, pool)
         # An eigenvector is a function times the root of the degrees. Functions are the same for a group.
         coarse = (vectors / np.sqrt(np.bincount(groups, degrees))[:, None]).astype(W.dtype)
         values, functions = smooth(W, degrees, values, coarse[groups], count, pool)

@@ -82,12 +82,12 @@ def least_squares_basis(G, Y, pool: Pool):
     return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
 
 
-def procrustes(N, gram=None, pool: Pool = SERIAL):
+def procrustes(N, gram=None, pool: Pool = SERIAL, out=None):
     """Solve ``argmin_{G'G = I} ||G - N||_F``: the orthonormal polar factor of a tall matrix.
 
     By the c x c Gram matrix where that is accurate, otherwise by the thin SVD, whose singular
     vectors (not values, paper note 3) give ``U V'`` even when N has lost rank. N must be finite; its squares
-    may overflow, as G does not depend on the unit of N.
+    may overflow, as G does not depend on the unit of N. ``out`` may be N itself, and need not be used.
     """
     gram = wide_gram(N) if gram is None else gram
     if not np.isfinite(gram).all():
@@ -96,7 +96,10 @@ def procrustes(N, gram=None, pool: Pool = SERIAL):
     values, vectors = scipy.linalg.eigh(gram, check_finite=False)
     if values[0] > SAFE_GRAM_RATIO * values[-1]:
         # N (N'N)^(-1/2), with a c x c matrix as the only inverse.
-        return pool.matmul(N, ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype))
+        inverse = ((vectors / np.sqrt(values)) @ vectors.T).astype(N.dtype)
+        out = np.empty_like(N) if out is None else out
+        pool.map(lambda rows: np.copyto(out[rows], N[rows] @ inverse), row_blocks(*N.shape))
+        return out
     left, _, right = thin_svd(N)
     return left @ right
 
