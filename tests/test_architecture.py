@@ -12,7 +12,7 @@ SOURCE = ROOT / "src" / "smrmf"
 
 # From the ground up: a module imports from its own line and from those above it.
 LAYERS = [
-    ["_numba", "_parallel", "_validation", "_arrays", "_files", "sharing", "_estimator"],
+    ["_numba", "_progress", "_parallel", "_validation", "_arrays", "_files", "sharing", "_estimator"],
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
@@ -37,7 +37,7 @@ KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "gra
 MODULES = {
     "": {
         *("__main__", "_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics"),
-        "sharing",
+        *("_progress", "sharing"),
     },
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -162,7 +164,8 @@ def test_a_lone_point_stays_between_two_others():
 
 def test_sums_of_many_single_numbers_keep_their_digits():
     X = np.tile(np.float32([[0.3], [0.7]]), (1_000_000, 1))
-    for points in (X, sp.csr_array(X)):
+    dense = replace(center_points(X), centered=X)  # about the origin
+    for points in (dense, SparsePoints.of(sp.csr_array(X))):
         sums = sums_by_cluster(points, np.zeros(len(X), int), 1)
         np.testing.assert_allclose(sums / len(X), 0.5, rtol=1e-7)
 

@@ -6,8 +6,9 @@ import os
 import sys
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -19,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from smrmf._arrays import check_results, feature_attributes, finite_array
 from smrmf._parallel import WARNING_FILTERS, Pool, thread_pool
+from smrmf._progress import Progress, Step
 from smrmf._validation import Constraints, check_parameters
 
 # Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
@@ -56,6 +58,37 @@ class FitReporter:
             reconstruction_attributes=lambda: attributes() | self.features,
         )
 
+    @contextmanager
+    def stage(self, name: str, n_tasks: int) -> Iterator[FitReporter]:
+        """Report a stage of the fit, which reports at most so many tasks itself; it ends if it succeeds."""
+        task = self.context.subcontext(task_name=name, max_subtasks=n_tasks)
+        task.call_on_fit_task_begin(estimator=self.estimator, X=self.X)
+        yield replace(self, context=task)
+        task.call_on_fit_task_end(estimator=self.estimator, X=self.X)
+
+
+class StageProgress(Progress):
+    """Report the progress of a stage, of which the callbacks see as many equal parts as it has tasks."""
+
+    def __init__(self, stage: FitReporter) -> None:
+        self._stage = stage
+        self._n_ended = 0
+
+    def steps(self, total: int) -> Step:
+        """Return what to call after each of so many steps; there may be more or fewer steps than parts."""
+        n_parts, n_done = self._stage.context.max_subtasks, 0
+
+        def step() -> None:
+            nonlocal n_done
+            n_done += 1
+            while self._n_ended < n_parts * n_done // total:
+                self._n_ended += 1
+                # What a callback returns asks to stop. Half a stage is of no use, so only the loop heeds it.
+                with self._stage.stage("part", 0):
+                    pass
+
+        return step
+
 
 class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     """The fit that all estimators share; a subclass prepares and solves its problem.
@@ -68,7 +101,7 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
 
     @abstractmethod
     def _prepare(self, X: np.ndarray | sp.csr_array) -> tuple[Any, int]:
-        """Return the problem to solve, and how many steps the solution takes at most.
+        """Return the problem to solve, and how many tasks the solution reports at most: steps or stages.
 
         Data and sizes that do not fit are refused here, before any work is done.
         """
@@ -100,8 +133,8 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         self._check_parameters()
         features = feature_attributes(X)
         # A copy of its own: what is kept of the data must not change with the caller's array.
-        given, n_steps = self._prepare(finite_array(self, X, copy=True))
-        context = self._init_callback_context(max_subtasks=n_steps)
+        given, n_tasks = self._prepare(finite_array(self, X, copy=True))
+        context = self._init_callback_context(max_subtasks=n_tasks)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:
             fitted = self._solve(given, pool, FitReporter(self, context, X, features))

@@ -11,9 +11,9 @@ import os
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeVar
@@ -21,6 +21,8 @@ from typing import Any, Literal, TypeVar
 import joblib
 import numpy as np
 from threadpoolctl import LibController, OpenBLASController, ThreadpoolController
+
+from smrmf._progress import NOBODY, Progress
 
 B = TypeVar("B")
 T = TypeVar("T")
@@ -42,15 +44,29 @@ class Pool:
     def __init__(self, executor: ThreadPoolExecutor | None = None) -> None:
         self._executor = executor
 
-    def map(self, function: Callable[[B], T], blocks: Sequence[B]) -> list[T]:
-        """Apply ``function`` to every block; results come in the order of the blocks."""
+    def map(self, function: Callable[[B], T], blocks: Sequence[B], progress: Progress = NOBODY) -> list[T]:
+        """Apply ``function`` to every block; results come in the order of the blocks.
+
+        ``progress`` is told of them in this order, in the thread that calls.
+        """
+        step, found = progress.steps(len(blocks)), []
+        # Who is told may raise: then blocks that no thread has begun are not run.
+        with closing(self._results(function, blocks)) as results:
+            for result in results:
+                found.append(result)
+                step()
+        return found
+
+    def _results(self, function: Callable[[B], T], blocks: Sequence[B]) -> Generator[T]:
+        """Yield the results of the blocks in their order."""
         if self._executor is None or len(blocks) == 1:
-            return [function(block) for block in blocks]
+            yield from map(function, blocks)
+            return
         # What the caller has told NumPy of overflow, a context variable, holds in the threads, too. Each
         # block has a context of its own, as one context is entered by one thread at a time.
         contexts = [contextvars.copy_context() for _ in blocks]
         # Blocks are taken by free threads in any order, results are returned in the order of the blocks.
-        return list(self._executor.map(lambda context, block: context.run(function, block), contexts, blocks))
+        yield from self._executor.map(lambda context, block: context.run(function, block), contexts, blocks)
 
     def over_rows(
         self, function: Callable[..., T], arrays: Sequence[np.ndarray], *parameters: Any

@@ -18,11 +18,14 @@ from typing import Any, NamedTuple, ParamSpec, TypeVar
 import joblib
 
 from smrmf._parallel import Pool
+from smrmf._progress import Progress
 
 __all__ = ["SharedWork", "remember", "shared_work"]
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+# Arguments on which no result depends.
+UNSEEN = (Pool, Progress)
 
 
 class CachedResult(NamedTuple):
@@ -63,9 +66,9 @@ def remember(
     shared = _active.get()
     if shared is None:
         return function(*args, **kwargs)
-    # Pools are left out of the key: the number of threads never changes a result.
-    named = sorted((name, value) for name, value in kwargs.items() if not isinstance(value, Pool))
-    key = joblib.hash(([value for value in args if not isinstance(value, Pool)], named))
+    # Left out of the key: neither the number of threads nor who is told changes a result.
+    named = sorted((name, value) for name, value in kwargs.items() if not isinstance(value, UNSEEN))
+    key = joblib.hash(([value for value in args if not isinstance(value, UNSEEN)], named))
     place = f"{function.__module__}.{function.__qualname__}"
     known = shared.results.get(place)
     if known is not None and known.key == key:

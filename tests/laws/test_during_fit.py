@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import linecache
+import threading
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from callbacks import Recorder
+from callbacks import Recorder, Watcher
 from cases import POINTS
 from estimators import each
 from sklearn.exceptions import ConvergenceWarning
@@ -79,20 +81,42 @@ def test_callbacks_can_stop_the_fit(case):
         assert len(model.exemplar_indices_) == 2
 
 
+@each()
+def test_callbacks_are_called_in_the_thread_of_the_fit_and_tasks_end_in_their_order(case):
+    watcher = Watcher(asks_to_stop=True)
+    settings = {"n_jobs": 2} if case.has("n_jobs") else {}
+    model = case.make(**settings).set_callbacks(watcher).fit(case.usual())
+    assert watcher.threads == {threading.get_ident()}
+    assert sorted(watcher.begun) == sorted(watcher.ended)
+    assert watcher.begun[0] == watcher.ended[-1] == "fit"
+    # Nothing but iterations can be stopped.
+    assert_same(fitted(case), model)
+
+
+@each("penalty")
+def test_callbacks_see_three_stages_of_the_loop(case):
+    watcher = Watcher()
+    model = case.make().set_callbacks(watcher).fit(case.usual())
+    stages = ["fit/search", "fit/start", "fit/loop"]
+    assert [path for path in watcher.ended if path.count("/") == 1] == stages
+    assert watcher.counts()["fit/loop/iteration"] == model.n_iter_
+    assert watcher.counts()["fit/search/part"] > 0
+
+
 def unchanged(model, before):
     """Tell whether an estimator has the very attributes that it had."""
     return vars(model).keys() == before.keys() and all(vars(model)[name] is before[name] for name in before)
 
 
-def interrupt(case, moment):
-    """Interrupt a first fit and a second one at some step, and check what is left of both."""
-    new = case.make().set_callbacks(Recorder(interrupt_after=moment))
+def interrupt(case, make):
+    """Interrupt a first fit and a second one by a callback, and check what is left of both."""
+    new = case.make().set_callbacks(make())
     before = dict(vars(new))
     with pytest.raises(KeyboardInterrupt):
         new.fit(case.usual())
     assert unchanged(new, before)
 
-    recorder = Recorder(interrupt_after=moment)
+    recorder = make()
     old = case.make().fit(case.usual()).set_callbacks(recorder)
     before = dict(vars(old))
     with pytest.raises(KeyboardInterrupt):
@@ -114,12 +138,18 @@ def test_errors_of_a_callback_stay_as_they_are(case):
 
 @each()
 def test_a_fit_interrupted_at_once_leaves_what_was(case):
-    interrupt(case, 1)
+    interrupt(case, partial(Recorder, interrupt_after=1))
 
 
 @each(law="callbacks can interrupt later")
 def test_a_fit_interrupted_later_leaves_what_was(case):
-    interrupt(case, 2)
+    interrupt(case, partial(Recorder, interrupt_after=2))
+
+
+@pytest.mark.parametrize("stage", ["search/part", "search", "start", "loop"])
+@each("penalty")
+def test_a_fit_interrupted_in_any_stage_leaves_what_was(case, stage):
+    interrupt(case, partial(Watcher, (f"fit/{stage}", 1)))
 
 
 # Warnings

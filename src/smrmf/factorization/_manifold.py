@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from smrmf._arrays import as_dense, check_memory, is_cheap_dense, scale_to_safe_range
-from smrmf._estimator import FitReporter, Fitted, convergence_warnings
+from smrmf._estimator import FitReporter, Fitted, StageProgress, convergence_warnings
 from smrmf._parallel import Pool
 from smrmf._validation import (
     AUTO,
@@ -34,6 +34,7 @@ from smrmf.factorization._points import (
     Problem,
     Reduction,
     n_coordinates,
+    n_parts_of_search,
     prepare,
     reduce_features,
 )
@@ -45,7 +46,7 @@ from smrmf.factorization._results import (
     rows_without_direction,
 )
 from smrmf.factorization._slots import OutOfRangeError, Slots, exemplar_attributes
-from smrmf.factorization._start import FirstPoints, Start, first_indicator, weigh
+from smrmf.factorization._start import FirstPoints, Start, first_indicator, n_parts_of_start, weigh
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.exemplars import (
     ExemplarRule,
@@ -71,6 +72,8 @@ PAPER_PROTOCOL: dict[str, Any] = {
 PAPER_SETTINGS: dict[str, Any] = PAPER_PROTOCOL | {"exemplars": 0.1, "exemplar_rule": "norm"}
 # A sparse table of so few columns is taken as dense: the loop has arrays of about as many coordinates anyway.
 FEW_COLUMNS = 256
+# The tasks that callbacks see below the fit; each has tasks of its own.
+STAGES = SEARCH, START, LOOP = "search", "start", "loop"
 
 
 class ManifoldFactorization(Factorization):
@@ -144,25 +147,30 @@ class ManifoldFactorization(Factorization):
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
         data, magnitude = scale_to_safe_range(COMPARED[metric](given))
         how = getattr(self, "neighbors", "auto")
-        return ManifoldInput(data, magnitude, sizes, metric, X.shape[1], how), self.max_iter
+        return ManifoldInput(data, magnitude, sizes, metric, X.shape[1], how), len(STAGES)
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
         # A start that is given, or that looks at no neighbours, has all rows, and so have given neighbours.
         as_one = type(self)._copies_as_one and isinstance(self.init, str) and self.init == "spectral"
         as_one = as_one and isinstance(given.search, str)
         draws = check_random_state(self.random_state)
-        problem = prepare(given, type(self)._reduction, draws, pool, leave_copies_out=as_one)
-        # Points first: where they are refused, no number has been drawn.
-        first = type(self)._first_points(self, problem)
-        found = first_indicator(self.init, self.penalty, problem)
-        if first.X is problem.reduced:
-            problem = in_plane_of_means(problem, found.G)
-            first = FirstPoints(problem.reduced, for_the_loop_alone=problem.reduced is not first.X)
-        start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
-        slots = self._slots(problem, start)
+        with report.stage(SEARCH, n_parts_of_search(given)) as stage:
+            problem = prepare(given, type(self)._reduction, draws, pool, as_one, StageProgress(stage))
+        with report.stage(START, n_parts_of_start(self.init)) as stage:
+            # Points first: where they are refused, no number has been drawn.
+            first = type(self)._first_points(self, problem)
+            found = first_indicator(self.init, self.penalty, problem, StageProgress(stage))
+            if first.X is problem.reduced:
+                problem = in_plane_of_means(problem, found.G)
+                first = FirstPoints(problem.reduced, for_the_loop_alone=problem.reduced is not first.X)
+            start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
+            slots = self._slots(problem, start)
         try:
             # Not said while they happen: what becomes of them is found in the end.
-            with np.errstate(over="ignore", invalid="ignore"):
+            with (
+                np.errstate(over="ignore", invalid="ignore"),
+                report.stage(LOOP, self.max_iter) as iterations,
+            ):
                 solution = factorize(
                     slots,
                     start,
@@ -170,7 +178,7 @@ class ManifoldFactorization(Factorization):
                     max_iter=self.max_iter,
                     tol=self.tol,
                     pool=pool,
-                    on_iteration=lambda state: report(
+                    on_iteration=lambda state: iterations(
                         {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
                         # Made only if a callback asks for them.
                         lambda: factors(problem, start, slots, state)[0] | for_new_points(problem),

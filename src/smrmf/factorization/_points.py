@@ -19,6 +19,7 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
+from smrmf._progress import NOBODY, Progress
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import train_cells
@@ -37,6 +38,8 @@ FEW_FEATURES = 64
 KEPT_VARIANCE = 0.999
 # Coordinates of sparse points: at least so many, and several for each of the c directions that F has.
 COORDINATES, COORDINATES_PER_CLUSTER = 128, 4
+# Parts of a search of which callbacks are told: bars take time with each, and a hundred will do.
+MOST_PARTS, POINTS_PER_PART = 100, 256
 
 
 class Reduction(NamedTuple):
@@ -228,6 +231,13 @@ class Problem:
         return symmetrize(simplex_graph(self.neighbors, max(k, min(2 * k, known))), self.pool)
 
 
+def n_parts_of_search(given: ManifoldInput) -> int:
+    """Return of how many parts of the search callbacks are told: of none where neighbours are given."""
+    if not isinstance(given.search, str):
+        return 0
+    return min(MOST_PARTS, -(-given.sizes.n_samples // POINTS_PER_PART))
+
+
 def of_fewer_points(sizes: Sizes, n_samples: int) -> Sizes:
     """Return the sizes of the same problem with fewer points; the same share of them are exemplars."""
     share = round(sizes.n_exemplars * n_samples / sizes.n_samples)
@@ -241,6 +251,7 @@ def prepare(
     random_state: np.random.RandomState,
     pool: Pool,
     leave_copies_out: bool = False,
+    progress: Progress = NOBODY,
 ) -> Problem:
     """Reduce the points and find their neighbours; the rows of the given data may change their order."""
     groups, copies, sizes = cache(partial(distinct_rows, given.data)), Copies(), given.sizes
@@ -262,7 +273,7 @@ def prepare(
         searched = reduced = given.data if reduced is given.data else reduced[order]
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors)
+    points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
     measured = neighbors
     if not isinstance(given.search, str):
         measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))

@@ -15,9 +15,10 @@ from sklearn.utils import check_array
 
 from smrmf._arrays import check_nonnegative, scale_to_safe_range
 from smrmf._parallel import Pool, row_blocks
+from smrmf._progress import NOBODY, Progress
 from smrmf._validation import CONSTRAINTS, Interval, ParameterError, rounded
 from smrmf.factorization._points import Problem
-from smrmf.graph.consensus import consensus_labels
+from smrmf.graph.consensus import consensus_labels, n_steps
 from smrmf.graph.labels import indicator, kmeans_labels
 from smrmf.kernels.nonnegative_svd import nonnegative_svd
 from smrmf.kernels.prox import least_squares_basis
@@ -27,6 +28,8 @@ from smrmf.sharing import remember
 # refined, and a large penalty keeps the loop near it; any other start is a rough direction, and a small
 # penalty lets the loop move away from it.
 PENALTY_TO_REFINE, PENALTY_TO_EXPLORE = 10.0, 0.01
+# Of the spectral start: of k neighbours, and of twice as many.
+GRAPHS = 2
 
 
 class FirstPoints(NamedTuple):
@@ -76,7 +79,14 @@ class FirstIndicator(NamedTuple):
     votes: np.ndarray | None = None
 
 
-def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Problem) -> FirstIndicator:
+def n_parts_of_start(init: str | np.ndarray) -> int:
+    """Return of how many parts of a start callbacks are told."""
+    return n_steps(GRAPHS) if isinstance(init, str) and init == "spectral" else 0
+
+
+def first_indicator(
+    init: str | np.ndarray, penalty: float | str, problem: Problem, progress: Progress = NOBODY
+) -> FirstIndicator:
     """Return the first G for a named start or a given array.
 
     With an automatic penalty, which measures the data in a unit of its own, a start that has a unit is
@@ -93,7 +103,8 @@ def first_indicator(init: str | np.ndarray, penalty: float | str, problem: Probl
     # The wide graph is made when its turn comes, and gone when it is over.
     graphs = (make() for make in (problem.graph, problem.wide_graph))
     nearest = problem.measured.squared[:, 0]
-    found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool)
+    step = progress.steps(n_steps(GRAPHS))
+    found = consensus_labels(problem.points, nearest, graphs, c, problem.random_state, problem.pool, step)
     return FirstIndicator(indicator(found.labels, c, dtype), found.stability, found.votes)
 
 

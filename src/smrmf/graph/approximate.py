@@ -1,8 +1,8 @@
 """The nearest neighbours of many points in a fraction of the time, with nearly all of them found.
 
 A query asks the cells of its nearest centres (:mod:`smrmf.graph.cells`). How many it must ask, a sample of
-the points tells beforehand, whose true neighbours are looked for in all cells; another sample tells what was
-found. Distances of what is found are exact.
+the points tells beforehand, whose true neighbours are looked for in all cells; another sample tells what is
+found so, and is asked before all others are. Distances of what is found are exact.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from smrmf._parallel import Pool
+from smrmf._progress import NOBODY, Progress
 from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, by_distance, empty_lists, lost_in_rounding
 from smrmf.graph.cells import Cells, nearest_center
 from smrmf.kernels.distances import pair_squared_distances
@@ -22,7 +23,7 @@ CHOICE = 4
 # Queries that are compared at a time.
 MOST_QUERIES = 1024
 # Points whose true neighbours are found, to choose how many cells are asked, and as many others to measure
-# what was found. More is aimed at than promised, so that a second search is rarely needed.
+# what is found. More is aimed at than promised, so that more cells are rarely needed.
 SAMPLE = 256
 AIMED_RECALL, PROMISED_RECALL = 0.97, 0.95
 # Where a larger share of the cells would have to be asked, comparing all points is as fast.
@@ -58,9 +59,9 @@ class Sample(NamedTuple):
     questions: Questions
     neighbors: Neighbors
 
-    def found(self, lists: Neighbors) -> float:
-        """Return which share of these points the lists of all queries have, or others as near."""
-        return float(np.mean(lists.squared[self.rows] <= self.neighbors.squared[:, -1:]))
+    def found(self, squared: np.ndarray) -> float:
+        """Return which share of these points lists with such distances have, or others as near."""
+        return float(np.mean(squared <= self.neighbors.squared[:, -1:]))
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,9 @@ class CellSearch:
     cells: Cells
     n_asked: int
 
-    def nearest(self, questions: Questions, n_neighbors: int, pool: Pool) -> Neighbors:
+    def nearest(
+        self, questions: Questions, n_neighbors: int, pool: Pool, progress: Progress = NOBODY
+    ) -> Neighbors:
         """Return the nearest points in the cells that each query asks."""
         squared, indices = empty_lists(len(questions.own), n_neighbors, self.X.dtype, len(self.X))
 
@@ -79,7 +82,7 @@ class CellSearch:
             # Each block writes to lists of its own.
             squared[rows], indices[rows] = self._ask(questions.part(rows), n_neighbors, self.n_asked)
 
-        pool.map(search_block, questions.blocks())
+        pool.map(search_block, questions.blocks(), progress)
         return Neighbors(indices, squared, exact=False)
 
     def sample(self, questions: Questions, rows: np.ndarray, n_neighbors: int, pool: Pool) -> Sample:
@@ -129,7 +132,13 @@ class CellSearch:
 
 
 def find_in_cells(
-    X: np.ndarray, n_neighbors: int, centers: np.ndarray, of_point: np.ndarray, queries: Any, pool: Pool
+    X: np.ndarray,
+    n_neighbors: int,
+    centers: np.ndarray,
+    of_point: np.ndarray,
+    queries: Any,
+    pool: Pool,
+    progress: Progress = NOBODY,
 ) -> Neighbors | None:
     """Find nearly all of the nearest rows of X to every query (by default to every row but itself).
 
@@ -147,10 +156,11 @@ def find_in_cells(
     )
     n_asked = cells_to_ask(cells, chosen)
     while n_asked <= LARGEST_SHARE * cells.number:
-        found = CellSearch(X, cells, n_asked).nearest(questions, n_neighbors, pool)
-        recall = measured.found(found)
-        if recall >= PROMISED_RECALL:
-            return found._replace(recall=recall)
+        search = CellSearch(X, cells, n_asked)
+        tried = search.nearest(measured.questions, n_neighbors, pool)
+        if measured.found(tried.squared) >= PROMISED_RECALL:
+            found = search.nearest(questions, n_neighbors, pool, progress)
+            return found._replace(recall=measured.found(found.squared[measured.rows]))
         n_asked *= 2
     return None
 

@@ -102,7 +102,7 @@ def sampled_points(components: Components, compared: np.ndarray, count: int) -> 
 
 
 def some_of(rows: np.ndarray) -> np.ndarray:
-    """Return the rows, or of very many some, evenly spread: to compare all would take longer than the search."""
+    """Return the rows, or of very many some, evenly spread: all would take longer than the search."""
     return rows[np.linspace(0, len(rows) - 1, min(len(rows), MOST_TIED)).astype(int)]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf._parallel import SERIAL, Pool
+from smrmf._progress import Step, no_step
 from smrmf.graph.components import components_of, join_components
 from smrmf.graph.grains import find_grains, graph_of_grains
 from smrmf.graph.labels import kmeans_labels, relabel_by_size
@@ -77,26 +78,32 @@ def consensus_labels(
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
+    step: Step = no_step,
 ) -> Consensus:
     """Cluster points on the first of several symmetric graphs; the others only give candidates.
 
     ``nearest`` has the squared distance of every point to its nearest other one. As in
     :func:`~smrmf.graph.labels.graph_labels`, components are never split by rounding, and where their
-    number is that of the clusters they are the answer.
+    number is that of the clusters they are the answer. ``step`` is called :func:`n_steps` times at most.
     """
     more = iter(graphs)
     W, components = join_components(points.X, next(more), n_clusters, pool)
     if components.number == n_clusters:
         labels = relabel_by_size(components.of_point, n_clusters)
         return Consensus(labels, 1.0, one_hot(labels, n_clusters, W.dtype))
-    voters, lenient = find_candidates(points.X, W, more, n_clusters, random_state, pool)
+    voters, lenient = find_candidates(points.X, W, more, n_clusters, random_state, pool, step)
     joined_share = joined_shares(W, np.column_stack(voters))
     trusted = trusted_graph(W, joined_share)
-    later = later_candidates(trusted, find_grains(voters), n_clusters, random_state, pool)
+    later = later_candidates(trusted, find_grains(voters), n_clusters, random_state, pool, step)
     labels = most_telling(W, [*voters, *lenient, *later], n_clusters)
     labels = relabel_by_size(settle_by_means(points, labels, n_clusters, nearest, pool), n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
     return Consensus(labels, stability, voted_shares(labels, voters, n_clusters, W.dtype))
+
+
+def n_steps(n_graphs: int) -> int:
+    """Return how many steps there are on so many graphs: eigenvectors of each, and rounds of candidates."""
+    return n_graphs * (1 + 2 * ROUNDS) + 3
 
 
 def twice(n_clusters: int) -> int:
@@ -111,6 +118,7 @@ def find_candidates(
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool,
+    step: Step = no_step,
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Cluster the points roughly on W and on more graphs, several times; cells are merged by W's weights.
 
@@ -121,6 +129,7 @@ def find_candidates(
     for graph in itertools.chain([W], more):
         joined, components = join_components(X, graph, n_clusters, pool)
         spectrum = smoothest(joined, components, twice(n_clusters), random_state, pool)
+        step()
         for n_columns in (n_clusters, twice(n_clusters)):
             embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
             for _ in range(ROUNDS):
@@ -128,6 +137,7 @@ def find_candidates(
                 voter, other = merged(cell_shares(W, cells), cells, n_clusters)
                 voters.append(voter)
                 lenient.append(other)
+                step()
     return voters, lenient
 
 
@@ -137,10 +147,12 @@ def later_candidates(
     n_clusters: int,
     random_state: np.random.RandomState,
     pool: Pool = SERIAL,
+    step: Step = no_step,
 ) -> Iterator[np.ndarray]:
     """Yield clusterings of the grains, by cells that are merged in several ways and by k-means alone."""
     W, sizes = graph_of_grains(trusted, grains, pool), np.bincount(grains)
     spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state, pool)
+    step()
     count = min(n_cells(len(grains), n_clusters), len(sizes))
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
@@ -150,6 +162,7 @@ def later_candidates(
         J = cell_shares(W, cells)
         telling = merge_by_information(J, n_clusters, ENTROPY_POWER)[cells]
         yield from (labels[grains] for labels in (*merged(J, cells, n_clusters), telling, plain))
+        step()
 
 
 def n_cells(n_points: int, n_clusters: int) -> int:

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool, row_blocks
+from smrmf._progress import NOBODY, Progress
 from smrmf.graph.candidates import (
     SPARE_CANDIDATES,
     Neighbors,
@@ -37,6 +38,7 @@ def find_neighbors(
     *,
     points: MeasuredPoints | None = None,
     pool: Pool = SERIAL,
+    progress: Progress = NOBODY,
 ) -> Neighbors:
     """Find the ``n_neighbors`` nearest rows of ``X`` to every query (by default to every row but itself).
 
@@ -69,6 +71,6 @@ def find_neighbors(
             exact[lost], index[lost] = points.search_directly(rows[lost], mine[lost], size)
         return index[:, :n_neighbors].copy(), exact[:, :n_neighbors].copy()
 
-    parts = pool.map(search_block, row_blocks(n_queries, points.block_width))
+    parts = pool.map(search_block, row_blocks(n_queries, points.block_width), progress)
     indices, squared = map(np.concatenate, zip(*parts, strict=True))
     return Neighbors(indices, squared)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool
+from smrmf._progress import NOBODY, Progress
 from smrmf.graph.approximate import find_in_cells
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import train_cells
@@ -35,7 +36,12 @@ class InCells(NamedTuple):
 
 
 def search(
-    X: Any, n_neighbors: int, pool: Pool, how: Any = "auto", needed: int = 1
+    X: Any,
+    n_neighbors: int,
+    pool: Pool,
+    how: Any = "auto",
+    needed: int = 1,
+    progress: Progress = NOBODY,
 ) -> tuple[MeasuredPoints, Neighbors]:
     """Prepare the points for distances, and find the nearest others of every one.
 
@@ -43,12 +49,12 @@ def search(
     than ``n_neighbors``, but not fewer than ``needed``.
     """
     if isinstance(how, InCells):
-        found = find_in_cells(X, n_neighbors, *how, None, pool)
-        return many_points(X), found or find_neighbors(X, n_neighbors, pool=pool)
+        found = find_in_cells(X, n_neighbors, *how, None, pool, progress)
+        return many_points(X), found or find_neighbors(X, n_neighbors, pool=pool, progress=progress)
     points = measured_points(X)
     if not isinstance(how, str):
         return points, given_neighbors(how, X, n_neighbors, needed)
-    return points, nearest(X, n_neighbors, how=how, points=points, pool=pool)
+    return points, nearest(X, n_neighbors, how=how, points=points, pool=pool, progress=progress)
 
 
 def nearest(
@@ -59,6 +65,7 @@ def nearest(
     how: str = "auto",
     points: MeasuredPoints | None = None,
     pool: Pool = SERIAL,
+    progress: Progress = NOBODY,
 ) -> Neighbors:
     """Find the nearest rows of ``X`` to every query (by default to every row but itself).
 
@@ -66,10 +73,10 @@ def nearest(
     """
     if is_searched_in_cells(X, how, None if queries is None else queries.shape[0]):
         dense = X.toarray() if sp.issparse(X) else X
-        found = find_in_cells(dense, n_neighbors, *train_cells(dense, pool), queries, pool)
+        found = find_in_cells(dense, n_neighbors, *train_cells(dense, pool), queries, pool, progress)
         if found is not None:
             return found
-    return find_neighbors(X, n_neighbors, queries, points=points, pool=pool)
+    return find_neighbors(X, n_neighbors, queries, points=points, pool=pool, progress=progress)
 
 
 def is_searched_in_cells(X: Any, how: Any, n_queries: int | None = None) -> bool:

@@ -15,7 +15,7 @@ from smrmf.inspection import Suggestion, cluster_profiles, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import chooses, find_method, is_set, refuse_twice, set_known, set_written
 from smrmf.tasks._plain import columns_of_frame
-from smrmf.tasks._progress import IterationTeller, Stages, silent
+from smrmf.tasks._progress import FitTeller, Stages, silent
 from smrmf.tasks._scores import compare
 from smrmf.tasks._tables import PreparedTable, TableChoice, prepare_table
 from smrmf.tasks._wording import notes_of
@@ -75,7 +75,7 @@ def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
         warnings.simplefilter("always")
         suggestion = _choose_number(model, request, prepared, stages)
         with stages(f"Clustering {prepared.table.n_rows} rows") as tell:
-            model.set_callbacks(IterationTeller(tell)).fit(prepared.X)
+            model.set_callbacks(FitTeller(tell)).fit(prepared.X)
     notes = notes_of(said, prepared.preparation)
     if not prepared.preparation.is_sparse_:
         # As if the table had come as a frame, of which the fit would have made two copies more.

@@ -17,12 +17,15 @@ def silent(stage: str) -> AbstractContextManager[Tell]:
     return nullcontext(lambda said: None)
 
 
-class IterationTeller:
-    """A callback of scikit-learn's that tells at which iteration a fit is."""
+# What is being done in the stages of a fit, as far as they have parts to count.
+DOING = {"search": "searching neighbours", "start": "looking for a start"}
+
+
+class FitTeller:
+    """A callback of scikit-learn's that tells at which part of which stage, or which iteration, a fit is."""
 
     def __init__(self, tell: Tell) -> None:
         self.tell = tell
-        self.done = 0
 
     def setup(self, estimator: Any, context: Any) -> None:
         """Do nothing: a fit begins."""
@@ -31,11 +34,15 @@ class IterationTeller:
         """Do nothing: a fit has ended."""
 
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
-        """Do nothing: iterations are told when they end."""
+        """Tell of a stage."""
+        if context.task_name in DOING:
+            self.tell(DOING[context.task_name])
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> bool:
-        """Tell of an iteration; never ask to stop."""
+        """Tell of a part of a stage or of an iteration; never ask to stop."""
         if context.task_name == "iteration":
-            self.done += 1
-            self.tell(f"iteration {self.done}")
+            self.tell(f"iteration {context.task_id + 1}")
+        elif context.task_name == "part" and context.parent.task_name in DOING:
+            share = (context.task_id + 1) / context.parent.max_subtasks
+            self.tell(f"{DOING[context.parent.task_name]} {share:.0%}".replace("%", " %"))
         return False

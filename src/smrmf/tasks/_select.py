@@ -12,7 +12,7 @@ from smrmf.inspection import Suggestion, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import find_method, refuse_twice, set_known, set_written
 from smrmf.tasks._plain import columns_of_frame
-from smrmf.tasks._progress import IterationTeller, Stages, silent
+from smrmf.tasks._progress import FitTeller, Stages, silent
 from smrmf.tasks._results import rounded, rows_of
 from smrmf.tasks._tables import TableChoice, prepare_table
 from smrmf.tasks._wording import notes_of
@@ -40,7 +40,7 @@ def select_rows(
         raise ParameterError(f"-n {n} is more than the {prepared.table.n_rows} rows there are: give fewer.")
     with warnings.catch_warnings(record=True) as said, stages(f"Choosing {n} rows") as tell:
         warnings.simplefilter("always")
-        model.set_callbacks(IterationTeller(tell)).fit(prepared.X)
+        model.set_callbacks(FitTeller(tell)).fit(prepared.X)
     chosen = np.asarray(model.exemplar_indices_)
     found = {"rank": np.arange(1, len(chosen) + 1)} | prepared.rows.column(chosen)
     found["score"] = model.exemplar_scores_
