@@ -110,7 +110,7 @@ def test_new_points_find_nearly_all_of_their_neighbors():
 def test_what_would_have_to_be_compared_with_all_is_searched_exactly():
     # Of noise in 200 dimensions no cell is near.
     X = np.random.default_rng(0).normal(size=(2500, 200))
-    assert find_in_cells(X, K, *train_cells(X, SERIAL), None, SERIAL) is None
+    assert find_in_cells(X, K, *train_cells(X, SERIAL), SERIAL) is None
     found = nearest(X, K, how="approximate")
     assert found.exact
     assert_array_equal(found.indices, find_neighbors(X, K).indices)
@@ -142,7 +142,8 @@ def test_more_cells_are_asked_for_more_recall(monkeypatch):
     X, _ = overlapping(4000)
     cells = Cells.of(X, *train_cells(X, SERIAL))
     questions = Questions(X, np.arange(len(X)), cells.of_point)
-    sample = CellSearch(X, cells, cells.number).sample(questions, np.arange(0, 4000, 20), K, SERIAL)
+    asking = questions.part(np.arange(0, 4000, 20))
+    sample = Sample(asking, CellSearch(X, cells, cells.number).nearest_of_few(asking, K, SERIAL))
     numbers = []
     for aimed in (0.5, 0.9, 1.0):
         monkeypatch.setattr(approximate, "AIMED_RECALL", aimed)
@@ -154,10 +155,9 @@ def test_more_cells_are_asked_for_more_recall(monkeypatch):
 
 
 def test_ties_count_as_found():
-    sample = Sample(np.array([1]), None, Neighbors(np.array([[4, 5]]), np.array([[1.0, 2.0]])))
-    lists = Neighbors(np.array([[0, 0], [4, 6], [0, 0]]), np.array([[0.0, 0], [1, 2], [0, 0]]))
-    assert sample.found(lists.squared[sample.rows]) == 1
-    assert sample.found(lists.squared[sample.rows] + 1) == 0.5
+    sample = Sample(None, Neighbors(np.array([[4, 5]]), np.array([[1.0, 2.0]])))
+    assert sample.found(np.array([[1.0, 2]])) == 1
+    assert sample.found(np.array([[2.0, 3]])) == 0.5
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -12,7 +12,7 @@ from sklearn.preprocessing import normalize
 from smrmf._parallel import SERIAL
 from smrmf.graph.dense_points import center_points
 from smrmf.graph.directions import are_directions
-from smrmf.graph.means import settle_by_means, votes_of_means
+from smrmf.graph.means import ClusterMeans, settle_by_means, votes_of_means
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.graph.sparse_points import SparsePoints
 
@@ -92,7 +92,7 @@ def test_new_points_have_the_vote_of_the_cluster_that_they_are_most_like(seed, s
     points = measured(X, sparse)
     queries = sp.csr_array(new) if sparse else new
     nearest = find_neighbors(points.X, 1, queries, points=points).squared[:, 0]
-    found = votes_of_means(points, labels, queries, nearest, SERIAL)
+    found = votes_of_means(ClusterMeans.of(points, labels, 3), queries, nearest)
     heard = found.sum(axis=1) > 0
     groups = [X[labels == label] for label in range(3)]
     alike = np.array([[likeness(x, group, group) for group in groups] for x in new])

@@ -191,7 +191,8 @@ def votes(X, labels, new):
     # Not measured_points: tables as small as these would be dense.
     points = SparsePoints.of(X) if sp.issparse(X) else center_points(X)
     nearest = find_neighbors(X, 1, new, points=points).squared[:, 0]
-    return votes_of_means(points, labels, points.queries(new), nearest, SERIAL)
+    means = ClusterMeans.of(points, labels, int(labels.max()) + 1)
+    return votes_of_means(means, points.queries(new), nearest)
 
 
 FORMS = [np.asarray, sp.csr_array, lambda X: X.astype(np.float32)]

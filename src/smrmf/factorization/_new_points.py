@@ -25,14 +25,20 @@ from smrmf._parallel import Pool, thread_pool
 from smrmf._validation import safe_limit
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.graphs import neighbor_graph, simplex_graph
-from smrmf.graph.means import votes_of_means
+from smrmf.graph.means import ClusterMeans, votes_of_means
 from smrmf.graph.membership import favor_labels, mean_distances, one_hot, outlyingness
-from smrmf.graph.neighbors import MeasuredPoints, measured_points
-from smrmf.graph.search import nearest
+from smrmf.graph.neighbors import MeasuredPoints
+from smrmf.graph.search import SearchAmong
 from smrmf.kernels.scaling import directions
 
 # What rows are compared by: as they are, or by their directions alone.
 COMPARED: dict[str, Callable[..., Any]] = {"euclidean": lambda X, n_columns=None: X, "cosine": directions}
+
+
+# Answers for new points, in the form of the training points, from their neighbours.
+Answer = Callable[[Any, Neighbors], np.ndarray]
+# So many numbers of new points are looked at at a time, and so many points at the most and at the least.
+BATCH_ENTRIES, MOST_ROWS, FEWEST_ROWS = 2**23, 2**17, 2**10
 
 
 class Factorization(
@@ -83,10 +89,7 @@ class Factorization(
         embedding : array of shape (n_samples, n_components)
             Weighted means of rows of ``embedding_``.
         """
-        new = self._comparable(X)
-        with thread_pool(self.n_jobs) as pool:
-            near = self._ask(measured_points(self._fit_data), new, pool)
-        return self._weights(near) @ self.embedding_
+        return self._answer(X, lambda points: lambda queries, near: self._weights(near) @ self.embedding_)
 
     def predict(self, X: Any) -> np.ndarray:
         """Assign points to clusters by the vote of their nearest training points.
@@ -103,7 +106,7 @@ class Factorization(
         labels : array of shape (n_samples,)
             Indices of clusters; for training points, ``labels_``.
         """
-        return self._vote(*self._witnesses(X))
+        return self._answer(X, self._asked_for_labels)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Say how sure it is to which cluster points belong.
@@ -124,9 +127,7 @@ class Factorization(
             One row per point, which sums to one and is largest at the cluster that ``predict`` returns; for
             distinct training points, ``membership_``.
         """
-        weights, means = self._witnesses(X)
-        shares = (weights @ self.membership_ + means).astype(self.membership_.dtype)
-        return favor_labels(shares, self._vote(weights, means))
+        return self._answer(X, self._asked_for_shares)
 
     def outlier_scores(self, X: Any) -> np.ndarray:
         """Say how far points lie from all training points, as ``outlier_scores_`` does for these.
@@ -142,15 +143,7 @@ class Factorization(
             0 amid others, 1/2 if the neighbours are twice as far away as they are from theirs, nearly 1 far
             from everything.
         """
-        new = self._comparable(X)
-        with thread_pool(self.n_jobs) as pool:
-            near = self._ask(measured_points(self._fit_data), new, pool)
-        k = min(self._fit_neighbors, near.squared.shape[1])
-        # A copy of a training point does not count itself among its neighbours.
-        skipped = (near.squared[:, 0] == 0) & (near.squared.shape[1] > k)
-        places = np.arange(k) + skipped[:, None]
-        indices, squared = (np.take_along_axis(part, places, 1) for part in near[:2])
-        return outlyingness(mean_distances(squared), indices, self._fit_reach)
+        return self._answer(X, lambda points: self._apartness)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Rebuild points from embeddings, ``G F``.
@@ -180,28 +173,71 @@ class Factorization(
         )
         return G @ self.components_
 
-    def _witnesses(self, X: Any) -> tuple[sp.csr_array, np.ndarray]:
-        """Return the weight of every training point for every point, and the votes of the clusters' means."""
-        new = self._comparable(X)
+    def _answer(self, X: Any, ask: Callable[[MeasuredPoints], Answer]) -> np.ndarray:
+        """Answer for new points by their nearest training points; so many at a time, whatever their number.
+
+        ``ask`` is told the training points once, and returns who answers for queries and their neighbours.
+        """
+        checked = self._checked(X)
+        n = checked.shape[0]
         with thread_pool(self.n_jobs) as pool:
-            points = measured_points(self._fit_data)
-            queries = points.queries(new)
-            near = self._ask(points, queries, pool)
-            means = votes_of_means(points, self.labels_, queries, near.squared[:, 0], pool)
-        return self._weights(near), means
+            search = self._search(n, lambda rows: self._comparable(checked[rows]), pool)
+            answer, parts = ask(search.points), []
+            for rows in batches(*checked.shape):
+                queries = search.points.queries(self._comparable(checked[rows]))
+                parts.append(answer(queries, search.nearest(queries, pool)))
+        return np.concatenate(parts)
+
+    def _asked_for_labels(self, points: MeasuredPoints) -> Answer:
+        """Return who votes on clusters."""
+        means = self._means(points)
+        return lambda queries, near: self._vote(
+            self._weights(near), votes_of_means(means, queries, near.squared[:, 0])
+        )
+
+    def _asked_for_shares(self, points: MeasuredPoints) -> Answer:
+        """Return who says how much points belong to each cluster."""
+        means = self._means(points)
+
+        def answer(queries: Any, near: Neighbors) -> np.ndarray:
+            weights, votes = self._weights(near), votes_of_means(means, queries, near.squared[:, 0])
+            shares = (weights @ self.membership_ + votes).astype(self.membership_.dtype)
+            return favor_labels(shares, self._vote(weights, votes))
+
+        return answer
+
+    def _means(self, points: MeasuredPoints) -> ClusterMeans:
+        """Return the means of the clusters."""
+        return ClusterMeans.of(points, self.labels_, int(self.labels_.max()) + 1)
 
     def _vote(self, weights: sp.csr_array, means: np.ndarray) -> np.ndarray:
         """Return the cluster with the most votes."""
         # Of labels, not of memberships: where clusters overlap, these would let the larger one win.
         return (weights @ one_hot(self.labels_, means.shape[1], weights.dtype) + means).argmax(axis=1)
 
-    def _comparable(self, X: Any) -> Any:
-        """Return new points, checked, in the form and the unit of the training data."""
+    def _apartness(self, queries: Any, near: Neighbors) -> np.ndarray:
+        """Return how far points lie from all training points."""
+        k = min(self._fit_neighbors, near.squared.shape[1])
+        # A copy of a training point does not count itself among its neighbours.
+        skipped = (near.squared[:, 0] == 0) & (near.squared.shape[1] > k)
+        places = np.arange(k) + skipped[:, None]
+        indices, squared = (np.take_along_axis(part, places, 1) for part in near[:2])
+        return outlyingness(mean_distances(squared), indices, self._fit_reach)
+
+    def _checked(self, X: Any) -> Any:
+        """Return new points, checked."""
         check_is_fitted(self)
-        # A copy: the clip below must not write to the caller's array.
-        checked = finite_array(self, X, copy=True)
+        checked = finite_array(self, X)
         validate_data(self, X, skip_check_array=True, reset=False)
-        compared = COMPARED[self._fit_metric](checked, self._fit_data.shape[1])
+        return checked
+
+    def _comparable(self, checked: Any) -> Any:
+        """Return new points in the form and the unit of the training data."""
+        # A copy: the clip below must not write to the caller's array.
+        own = checked.copy()
+        if sp.issparse(own):
+            own.sum_duplicates()  # which sorts, too, as the training data are
+        compared = COMPARED[self._fit_metric](own, self._fit_data.shape[1])
         compared = compared.astype(self._fit_data.dtype, copy=False)
         data = divide_keeping_dtype(compared, self._magnitude)
         # Squares of larger entries could overflow. Fitted data have none, so a clipped point still lies at
@@ -213,14 +249,14 @@ class Factorization(
             data = as_dense(type(self).__name__, data, 1)
         return data
 
-    def _ask(self, points: MeasuredPoints, new: Any, pool: Pool) -> Neighbors:
-        """Find the training points that new points ask."""
+    def _search(self, n_queries: int, some: Callable[[np.ndarray], Any], pool: Pool) -> SearchAmong:
+        """Return a search among the training points for so many new ones; ``some`` returns those named."""
         # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
-        count = min(self._fit_neighbors + 1, points.n_samples)
+        count = min(self._fit_neighbors + 1, self._fit_data.shape[0])
         # Neighbours that were given say nothing of new points.
         how = getattr(self, "neighbors", "auto")
         how = "exact" if isinstance(how, str) and how == "exact" else "auto"
-        return nearest(self._fit_data, count, new, how=how, points=points, pool=pool)
+        return SearchAmong.prepare(self._fit_data, count, how, n_queries, some, pool)
 
     def _weights(self, near: Neighbors) -> sp.csr_array:
         """Return the weight of every training point for every new one; rows sum to one."""
@@ -248,3 +284,9 @@ def inverse_distance_weights(near: Neighbors, z: np.ndarray) -> np.ndarray:
     ratio = np.divide(nearest, near.squared, out=np.zeros_like(near.squared), where=~same)
     weights = np.where(same.any(axis=1, keepdims=True), same.astype(z.dtype), z * ratio)
     return weights / weights.sum(axis=1, keepdims=True)
+
+
+def batches(n_rows: int, n_columns: int) -> list[slice]:
+    """Cut a table into blocks of rows that need little memory."""
+    size = min(MOST_ROWS, max(FEWEST_ROWS, BATCH_ENTRIES // n_columns))
+    return [slice(start, start + size) for start in range(0, n_rows, size)]

@@ -8,14 +8,14 @@ found so, and is asked before all others are. Distances of what is found are exa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from smrmf._parallel import Pool
 from smrmf._progress import NOBODY, Progress
 from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, by_distance, empty_lists, lost_in_rounding
-from smrmf.graph.cells import Cells, nearest_center
+from smrmf.graph.cells import Cells
 from smrmf.kernels.distances import pair_squared_distances
 
 # Which cells it asks a query chooses among so many times as many, those nearest to its own cell.
@@ -55,9 +55,14 @@ class Questions(NamedTuple):
 class Sample(NamedTuple):
     """Some of the queries, and their nearest points."""
 
-    rows: np.ndarray
     questions: Questions
     neighbors: Neighbors
+
+    def part(self, rows: slice) -> Sample:
+        """Return some of them."""
+        X, own, cell = self.questions
+        indices, squared = self.neighbors[:2]
+        return Sample(Questions(X[rows], own[rows], cell[rows]), Neighbors(indices[rows], squared[rows]))
 
     def found(self, squared: np.ndarray) -> float:
         """Return which share of these points lists with such distances have, or others as near."""
@@ -85,14 +90,14 @@ class CellSearch:
         pool.map(search_block, questions.blocks(), progress)
         return Neighbors(indices, squared, exact=False)
 
-    def sample(self, questions: Questions, rows: np.ndarray, n_neighbors: int, pool: Pool) -> Sample:
-        """Return the nearest points of some queries in all the cells that each asks."""
-        # In few blocks, whatever cells they lie in.
+    def nearest_of_few(self, questions: Questions, n_neighbors: int, pool: Pool) -> Neighbors:
+        """Return the same for few queries, in few blocks, whatever cells they lie in: where all are asked."""
         found = pool.map(
-            lambda block: self._ask(questions.part(block), n_neighbors, self.n_asked), np.array_split(rows, 4)
+            lambda rows: self._ask(questions.part(rows), n_neighbors, self.n_asked),
+            np.array_split(np.arange(len(questions.own)), 4),
         )
         squared, indices = map(np.concatenate, zip(*found, strict=True))
-        return Sample(rows, questions.part(rows), Neighbors(indices, squared))
+        return Neighbors(indices, squared)
 
     def _ask(self, block: Questions, n_neighbors: int, n_asked: int) -> tuple[np.ndarray, np.ndarray]:
         """Ask so many cells near that of the first query; return distances and indices."""
@@ -136,31 +141,43 @@ def find_in_cells(
     n_neighbors: int,
     centers: np.ndarray,
     of_point: np.ndarray,
-    queries: Any,
     pool: Pool,
     progress: Progress = NOBODY,
 ) -> Neighbors | None:
-    """Find nearly all of the nearest rows of X to every query (by default to every row but itself).
+    """Find nearly all of the nearest rows of X to every row but itself.
 
     None where comparing all is as fast.
     """
-    n, cells = len(X), Cells.of(X, centers, of_point)
-    questions = Questions(X, np.arange(n), of_point)
-    if queries is not None:
-        questions = Questions(queries, np.full(len(queries), -1), nearest_center(centers, queries, pool))
-    everywhere = CellSearch(X, cells, cells.number)
-    # One in turn for each, evenly spread.
-    rows = np.unique(np.linspace(0, len(questions.own) - 1, 2 * SAMPLE).astype(int))
-    chosen, measured = (
-        everywhere.sample(questions, some, n_neighbors, pool) for some in (rows[::2], rows[1::2])
-    )
+    cells, questions = Cells.of(X, centers, of_point), Questions(X, np.arange(len(X)), of_point)
+    found = tuned_search(X, n_neighbors, cells, questions.part(sample_of(len(X))), pool)
+    if found is None:
+        return None
+    search, recall = found
+    return search.nearest(questions, n_neighbors, pool, progress)._replace(recall=recall)
+
+
+def sample_of(n_queries: int) -> np.ndarray:
+    """Return some queries, evenly spread, for two samples: to choose by, and to measure by."""
+    return np.unique(np.linspace(0, n_queries - 1, 2 * SAMPLE).astype(int))
+
+
+def tuned_search(
+    X: np.ndarray, n_neighbors: int, cells: Cells, questions: Questions, pool: Pool
+) -> tuple[CellSearch, float] | None:
+    """Choose how many cells are asked, by one half of some queries; return the recall on the other half, too.
+
+    None where comparing all is as fast.
+    """
+    everywhere = CellSearch(X, cells, cells.number).nearest_of_few(questions, n_neighbors, pool)
+    known = Sample(questions, everywhere)
+    # One in turn for each; a single query serves both.
+    chosen, measured = known.part(slice(0, None, 2)), known.part(slice(len(questions.own) > 1, None, 2))
     n_asked = cells_to_ask(cells, chosen)
     while n_asked <= LARGEST_SHARE * cells.number:
         search = CellSearch(X, cells, n_asked)
-        tried = search.nearest(measured.questions, n_neighbors, pool)
-        if measured.found(tried.squared) >= PROMISED_RECALL:
-            found = search.nearest(questions, n_neighbors, pool, progress)
-            return found._replace(recall=measured.found(found.squared[measured.rows]))
+        recall = measured.found(search.nearest(measured.questions, n_neighbors, pool).squared)
+        if recall >= PROMISED_RECALL:
+            return search, recall
         n_asked *= 2
     return None
 

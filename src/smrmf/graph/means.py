@@ -10,6 +10,7 @@ listen to.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -38,19 +39,13 @@ def settle_by_means(
     of the others. Labels stay as they are if a cluster would lose all its points.
     """
     means = ClusterMeans.of(points, labels, n_clusters)
-    directions = means.directions()
-
-    def settle_block(rows: slice) -> np.ndarray:
-        return _settled(means, directions, rows, nearest[rows], pool)
-
-    settled = np.concatenate(pool.map(settle_block, row_blocks(*points.X.shape)))
+    blocks = row_blocks(*points.X.shape)
+    settled = np.concatenate(pool.map(lambda rows: _settled(means, rows, nearest[rows]), blocks))
     kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(means.sizes)
     return settled if kept else labels
 
 
-def _settled(
-    means: ClusterMeans, directions: ClusterDirections | None, rows: slice, nearest: np.ndarray, pool: Pool
-) -> np.ndarray:
+def _settled(means: ClusterMeans, rows: slice, nearest: np.ndarray) -> np.ndarray:
     """Return the labels of some points after they have moved."""
     points, labels, sizes = means.points, means.labels[rows], means.sizes
     squared, doubt = means.squared_distances(points.measured(rows), points.norms[rows])
@@ -59,7 +54,7 @@ def _settled(
     cost[places, labels] = squared[places, labels] * (sizes / np.maximum(sizes - 1, 1))[labels]
     best = cost.argmin(axis=1)
     nearer = (squared[places, best] + doubt < nearest) & (doubt < FAR_BELOW * nearest)
-    if directions:
+    if directions := means.directions:
         own = directions.of_rows(rows)
         best = own.most_alike(own.products_with_others(squared, labels), own.lengths, labels)
         # What belongs to no direction is not compared with any.
@@ -67,9 +62,7 @@ def _settled(
     return np.where(nearer, best, labels)
 
 
-def votes_of_means(
-    points: MeasuredPoints, labels: np.ndarray, queries: Any, nearest: np.ndarray, pool: Pool
-) -> np.ndarray:
+def votes_of_means(means: ClusterMeans, queries: Any, nearest: np.ndarray) -> np.ndarray:
     """Return how many votes every cluster's mean has on new points, whose neighbours have one in all.
 
     ``nearest`` has the squared distance of every query to its nearest point. Only the best mean has votes,
@@ -78,15 +71,14 @@ def votes_of_means(
     as the neighbours. The nearer the nearest point is, the more neighbours know, and the less say the mean
     has: none where the nearest point is nearer than it.
     """
-    means = ClusterMeans.of(points, labels, int(labels.max()) + 1)
-    rows, norms = points.measure(queries)
+    rows, norms = means.points.measure(queries)
     squared, doubt = means.squared_distances(rows, norms)
     best, places = cost_of_joining(squared, means.sizes).argmin(axis=1), np.arange(len(squared))
     # Copies of points, whose nearest is at no distance, are never sure.
     sure = doubt < FAR_BELOW * nearest
     share = 2 - 2 * squared[places, best] / np.where(sure, nearest, 1)
-    if directions := means.directions():
-        lengths = points.lengths_of(queries)
+    if directions := means.directions:
+        lengths = means.points.lengths_of(queries)
         best = directions.most_alike(directions.products(squared, lengths), lengths, best)
     votes = np.zeros_like(squared)
     votes[places, best] = np.where(sure, np.clip(share, 0, 1), 0)
@@ -130,6 +122,7 @@ class ClusterMeans:
         doubt = ROUNDING_UNITS * np.finfo(X.dtype).eps * (norms.astype(np.float64) + lengths.max())
         return np.maximum(squared, 0, out=squared), doubt
 
+    @cached_property
     def directions(self) -> ClusterDirections | None:
         """Return the directions of the clusters, if points are directions."""
         lengths, about_origin = self.points.lengths_of(self.points.X), self.means + self.points.center

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,9 +12,9 @@ import scipy.sparse as sp
 from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool
 from smrmf._progress import NOBODY, Progress
-from smrmf.graph.approximate import find_in_cells
+from smrmf.graph.approximate import CellSearch, Questions, find_in_cells, sample_of, tuned_search
 from smrmf.graph.candidates import Neighbors
-from smrmf.graph.cells import train_cells
+from smrmf.graph.cells import Cells, nearest_center, train_cells
 from smrmf.graph.dense_points import many_points
 from smrmf.graph.given_neighbors import given_neighbors
 from smrmf.graph.neighbors import MeasuredPoints, find_neighbors, measured_points
@@ -49,7 +51,7 @@ def search(
     than ``n_neighbors``, but not fewer than ``needed``.
     """
     if isinstance(how, InCells):
-        found = find_in_cells(X, n_neighbors, *how, None, pool, progress)
+        found = find_in_cells(X, n_neighbors, *how, pool, progress)
         return many_points(X), found or find_neighbors(X, n_neighbors, pool=pool, progress=progress)
     points = measured_points(X)
     if not isinstance(how, str):
@@ -71,12 +73,58 @@ def nearest(
 
     "auto" compares all pairs up to some hundred million of them, and beyond this points of near cells.
     """
-    if is_searched_in_cells(X, how, None if queries is None else queries.shape[0]):
+    if queries is not None:
+        n_queries = queries.shape[0]
+        search = SearchAmong.prepare(X, n_neighbors, how, n_queries, lambda rows: queries[rows], pool)
+        return search.nearest(queries, pool)
+    if is_searched_in_cells(X, how):
         dense = X.toarray() if sp.issparse(X) else X
-        found = find_in_cells(dense, n_neighbors, *train_cells(dense, pool), queries, pool, progress)
+        found = find_in_cells(dense, n_neighbors, *train_cells(dense, pool), pool, progress)
         if found is not None:
             return found
-    return find_neighbors(X, n_neighbors, queries, points=points, pool=pool, progress=progress)
+    return find_neighbors(X, n_neighbors, points=points, pool=pool, progress=progress)
+
+
+@dataclass(frozen=True)
+class SearchAmong:
+    """A search among points that is prepared once, for block after block of queries."""
+
+    points: MeasuredPoints
+    n_neighbors: int
+    in_cells: CellSearch | None = None
+    recall: float = 1.0
+
+    @classmethod
+    def prepare(
+        cls,
+        X: Any,
+        n_neighbors: int,
+        how: str,
+        n_queries: int,
+        some: Callable[[np.ndarray], Any],
+        pool: Pool,
+    ) -> Self:
+        """Prepare it for so many queries, of which ``some`` returns those of given numbers."""
+        if not is_searched_in_cells(X, how, n_queries):
+            return cls(measured_points(X), n_neighbors)
+        dense = X.toarray() if sp.issparse(X) else X
+        points, cells = many_points(dense), Cells.of(dense, *train_cells(dense, pool))
+        sample = queries_in_cells(points.queries(some(sample_of(n_queries))), cells, pool)
+        tuned = tuned_search(dense, n_neighbors, cells, sample, pool)
+        return cls(points, n_neighbors) if tuned is None else cls(points, n_neighbors, *tuned)
+
+    def nearest(self, queries: Any, pool: Pool) -> Neighbors:
+        """Return the nearest points of every query."""
+        if self.in_cells is None:
+            return find_neighbors(self.points.X, self.n_neighbors, queries, points=self.points, pool=pool)
+        questions = queries_in_cells(self.points.queries(queries), self.in_cells.cells, pool)
+        return self.in_cells.nearest(questions, self.n_neighbors, pool)._replace(recall=self.recall)
+
+
+def queries_in_cells(queries: np.ndarray, cells: Cells, pool: Pool) -> Questions:
+    """Return queries that are no points themselves, with the cell that each lies in."""
+    none = np.full(len(queries), -1)
+    return Questions(queries, none, nearest_center(cells.centers.X, queries, pool))
 
 
 def is_searched_in_cells(X: Any, how: Any, n_queries: int | None = None) -> bool:

@@ -15,7 +15,6 @@ from smrmf._parallel import WARNING_FILTERS, thread_pool
 from smrmf._validation import COUNT, ParameterError, check_parameters, shown
 from smrmf.graph.exemplars import transposed
 from smrmf.graph.membership import unfavored
-from smrmf.graph.neighbors import measured_points
 from smrmf.inspection._table import PlainTable, last_step
 from smrmf.inspection._table import feature_names as names_of
 
@@ -132,7 +131,7 @@ def explain(model: Any, point: Any, X: Any = None, *, n: int = 5, feature_names:
     # A row by its number, or as a list, has no names of features, which scikit-learn would point out.
     with WARNING_FILTERS.changed("ignore"):
         shares, score = model.predict_proba(row)[0], float(model.outlier_scores(row)[0])
-        compared = model._comparable(row)
+        compared = model._comparable(model._checked(row))
     cluster = int(shares.argmax())
     if own is not None:  # as confidence_ says it, also against the label
         cluster = int(model.labels_[own])
@@ -224,7 +223,7 @@ def representatives(model: Any, compared: Any, own: int | None, n: int) -> Plain
         weights = dense_row(transposed(model.representation_)[[own]])
     else:
         with thread_pool(model.n_jobs) as pool:
-            near = model._ask(measured_points(model._fit_data), compared, pool)
+            near = model._search(1, lambda rows: compared[rows], pool).nearest(compared, pool)
         weights = model._weights(near).toarray().ravel()
     chosen = np.argsort(-weights, kind="stable")[: min(n, np.count_nonzero(weights > 0))]
     return PlainTable(
