@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from smrmf._parallel import row_blocks
 from smrmf._validation import ParameterError, safe_limit
 
 
@@ -43,19 +44,29 @@ def finite_array(estimator: Any, X: Any, copy: bool = False) -> np.ndarray | sp.
         X.sum_duplicates()  # which sorts, too
     values = X.data if sp.issparse(X) else X
     if not all_finite(values):
-        wrong = sp.coo_array(X) if sp.issparse(X) else None
-        where = np.argwhere(~np.isfinite(values))
-        if wrong is not None:
-            row, column = wrong.row[where[0, 0]], wrong.col[where[0, 0]]
-        else:
-            row, column = where[0]
-        name = "NaN" if np.isnan(values[tuple(where[0])]) else "infinity"
-        raise ValueError(
-            f"Input X contains {name} at row {row}, column {_column_name(column, names)} ({len(where)} such "
-            "values in all): remove these rows, or fill them first, for instance with "
-            "sklearn.impute.SimpleImputer."
-        )
+        raise _not_finite(X, names)
     return X
+
+
+def _not_finite(X: np.ndarray | sp.csr_array, names: Any) -> ValueError:
+    """Return an error that tells where the first entry is that is not finite, and how many there are."""
+    if sp.issparse(X):
+        entries = sp.coo_array(X)
+        where = np.flatnonzero(~np.isfinite(entries.data))
+        count, row, column = len(where), entries.row[where[0]], entries.col[where[0]]
+    else:
+        # By blocks: the table may lie in a file that memory does not hold.
+        blocks = row_blocks(*X.shape)
+        counts = [np.count_nonzero(~np.isfinite(X[rows])) for rows in blocks]
+        first = blocks[int(np.flatnonzero(counts)[0])]
+        place, column = np.argwhere(~np.isfinite(X[first]))[0]
+        count, row = sum(counts), first.start + place
+    name = "NaN" if np.isnan(X[row, column]) else "infinity"
+    return ValueError(
+        f"Input X contains {name} at row {row}, column {_column_name(column, names)} ({count} such "
+        "values in all): remove these rows, or fill them first, for instance with "
+        "sklearn.impute.SimpleImputer."
+    )
 
 
 def all_finite(values: np.ndarray) -> bool:
@@ -175,13 +186,20 @@ def feature_attributes(X: Any) -> dict[str, Any]:
 
 def scale_to_safe_range(X: Any) -> tuple[Any, float]:
     """Divide by a power of two where squares of the data could overflow or vanish; return both."""
-    largest = float(abs(X).max()) if X.size else 1.0
+    largest = largest_entry(X) if X.size else 1.0
     limit = safe_limit(X.dtype)
     if largest == 0 or 1 / limit < largest < limit:
         return X, 1.0
     # Division by a power of two changes exponents only: entries keep all digits, short of underflow.
     magnitude = float(2.0 ** np.floor(np.log2(largest)))
     return divide_keeping_dtype(X, magnitude), magnitude
+
+
+def largest_entry(X: Any) -> float:
+    """Return the largest absolute value of the entries."""
+    if sp.issparse(X) or X.ndim != 2:
+        return float(abs(X).max())
+    return float(max(np.abs(X[rows]).max() for rows in row_blocks(*X.shape)))
 
 
 def divide_keeping_dtype(X: Any, divisor: float) -> Any:

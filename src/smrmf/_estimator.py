@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from smrmf._arrays import check_results, feature_attributes, finite_array
 from smrmf._parallel import WARNING_FILTERS, Pool, thread_pool
 from smrmf._progress import Progress, Step
+from smrmf._scratch import is_mapped
 from smrmf._validation import Constraints, check_parameters
 
 # Code in these folders is not the caller's. With the separator at the end, "smrmf_reproduce" is no match.
@@ -97,6 +98,8 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     """
 
     _constraints: ClassVar[Constraints] = {}
+    # Whether a table in a file may stay there.
+    _reads_files: ClassVar[bool] = False
     n_jobs: int | None
 
     @abstractmethod
@@ -121,7 +124,9 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            The points.
+            The points. A memory-mapped array of many rows (``numpy.load(file, mmap_mode="r")``) is not read
+            into memory by ``FastSMRMF``, ``AMRMF`` and ``RMNMF``; its file must stay as it is while the model
+            is used.
         y : None
             Ignored.
 
@@ -132,8 +137,10 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         features = feature_attributes(X)
-        # A copy of its own: what is kept of the data must not change with the caller's array.
-        given, n_tasks = self._prepare(finite_array(self, X, copy=True))
+        # A copy of its own: what is kept of the data must not change with the caller's array. For one of an
+        # array in a file there may be no room.
+        copy = not (self._reads_files and is_mapped(X))
+        given, n_tasks = self._prepare(finite_array(self, X, copy=copy))
         context = self._init_callback_context(max_subtasks=n_tasks)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         with thread_pool(self.n_jobs) as pool:

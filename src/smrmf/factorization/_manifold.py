@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from smrmf._arrays import as_dense, check_memory, is_cheap_dense, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, StageProgress, convergence_warnings
 from smrmf._parallel import Pool
+from smrmf._scratch import is_mapped
 from smrmf._validation import (
     AUTO,
     COUNT,
@@ -56,6 +57,7 @@ from smrmf.graph.exemplars import (
     with_copies_as_one,
 )
 from smrmf.graph.labels import empty_cluster_warnings
+from smrmf.graph.search import is_searched_in_cells
 from smrmf.kernels.truncated_svd import most_exact_rows
 
 # The protocol of the paper's manifold methods (paper notes 9, 13 and 32). The paper tunes its weights with
@@ -144,9 +146,11 @@ class ManifoldFactorization(Factorization):
             check(self, sizes, X.dtype)
         check_init(self.init, X, self.n_clusters, self.penalty)
         given = points_of_the_loop(type(self).__name__, X, self.n_clusters)
+        how = getattr(self, "neighbors", "auto")
+        if is_mapped(given) and not (metric == "euclidean" and is_searched_in_cells(given, how)):
+            given = np.array(given)  # of all other fits arrays as large are a part
         # A power of two, exact to divide by; 1 unless squares of the data would overflow or vanish.
         data, magnitude = scale_to_safe_range(COMPARED[metric](given))
-        how = getattr(self, "neighbors", "auto")
         return ManifoldInput(data, magnitude, sizes, metric, X.shape[1], how), len(STAGES)
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:

@@ -20,6 +20,7 @@ import scipy.sparse as sp
 
 from smrmf._parallel import Pool, row_blocks
 from smrmf._progress import NOBODY, Progress
+from smrmf._scratch import is_mapped, table_in_order
 from smrmf._validation import Sizes
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import train_cells
@@ -101,6 +102,8 @@ def n_coordinates(n_clusters: int) -> int:
 def reduce_features(X: np.ndarray) -> tuple[np.ndarray, Reduction]:
     """Express X in a basis of its row span if that is shorter: ``X = coordinates @ basis``."""
     n, m = X.shape
+    if is_mapped(X):  # the loop has other ways to need few numbers of very many points
+        return X, Reduction()
     # More features than points always have a shorter basis: the rank is at most n.
     if m <= n and (m < FEW_FEATURES or not _sample_is_dependent(X)):
         return X, Reduction()
@@ -195,6 +198,7 @@ class Problem:
 
     Distances are those of ``points``: of the coordinates, or of sparse data as they are. ``neighbors`` may be
     given, with distances of another kind; ``measured`` are the same neighbours with those of the points.
+    Where the user's table lies in a file, ``in_file`` is that, and ``data`` are in a scratch file.
 
     ``representation()`` is the first Zt: (5.18) on squared distances, every point by its k nearest ones.
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
@@ -204,6 +208,7 @@ class Problem:
     """
 
     data: np.ndarray | sp.csr_array
+    in_file: np.ndarray | None
     magnitude: float
     sizes: Sizes
     metric: str
@@ -255,6 +260,7 @@ def prepare(
 ) -> Problem:
     """Reduce the points and find their neighbours; the rows of the given data may change their order."""
     groups, copies, sizes = cache(partial(distinct_rows, given.data)), Copies(), given.sizes
+    in_file = given.data if is_mapped(given.data) else None
     if leave_copies_out:
         needed = max(sizes.n_clusters, sizes.n_reported or 0)
         copies = Copies.to_leave_out(groups(), sizes.n_neighbors, needed)
@@ -269,8 +275,11 @@ def prepare(
     if isinstance(how, str) and is_searched_in_cells(searched, how):
         how, order = InCells(*remember(train_cells, searched, pool)).ordered()
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
-        take_rows_in_place(given.data, order)
-        searched = reduced = given.data if reduced is given.data else reduced[order]
+        alone, data = reduced is given.data, given.data
+        # In place, or a second table would be there for the whole fit; one in a file is the user's.
+        data = table_in_order(data, order) if is_mapped(data) else take_rows_in_place(data, order)
+        searched = reduced = data if alone else reduced[order]
+        given = given._replace(data=data)
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
@@ -286,6 +295,7 @@ def prepare(
 
     return Problem(
         data=given.data,
+        in_file=in_file,
         magnitude=given.magnitude,
         sizes=sizes,
         metric=given.metric,

@@ -80,8 +80,11 @@ def for_new_points(problem: Problem, last: bool = False) -> dict[str, Any]:
 
     The ``last`` ones may be written to the place of the problem's own.
     """
+    data = problem.in_file
+    if data is None:
+        data = problem.copies.table(problem.data) if last else problem.copies.rows(problem.data)
     return {
-        "_fit_data": problem.copies.table(problem.data) if last else problem.copies.rows(problem.data),
+        "_fit_data": data,
         "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,

@@ -147,6 +147,8 @@ class AMRMF(ManifoldFactorization):
     [20, 20, 20]
     """
 
+    _reads_files = True
+
     def __init__(
         self,
         n_clusters: int = 8,

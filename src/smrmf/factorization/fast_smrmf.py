@@ -164,6 +164,7 @@ class FastSMRMF(ManifoldFactorization):
         "smoothness": (Interval(1e-30, 1e30), AUTO),
     }
 
+    _reads_files: ClassVar[bool] = True
     # A number may be so small that every point represents itself only.
     _for_more_edges = "raise smoothness"
 

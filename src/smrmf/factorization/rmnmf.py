@@ -135,6 +135,7 @@ class RMNMF(ManifoldFactorization):
     [20, 20, 20]
     """
 
+    _reads_files = True
     # The square of a tiny distance is so narrow a kernel that all weights vanish.
     _for_more_edges = "use bandwidth='distance'"
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from smrmf._numba import kernel
 from smrmf._parallel import Pool
+from smrmf._scratch import table_in_order
 from smrmf.graph.candidates import keep_smallest
 from smrmf.graph.dense_points import TILE_COLUMNS, DensePoints, center_points
 from smrmf.graph.groups import membership
@@ -51,7 +52,7 @@ class Cells:
         places = np.argsort(of_point, kind="stable").astype(of_point.dtype)
         starts = np.concatenate([[0], np.cumsum(np.bincount(of_point, minlength=len(centers)))])
         # Mostly they come in this order, and are not copied.
-        points = X if (np.diff(of_point) >= 0).all() else X[places]
+        points = X if (np.diff(of_point) >= 0).all() else table_in_order(X, places)
         norms = np.empty(len(X), X.dtype)
         for cell, center in enumerate(centers):
             members = slice(starts[cell], starts[cell + 1])

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from smrmf._scratch import table_of_rows
 from smrmf.graph.candidates import Neighbors
 
 # Bytes that are read at once.
@@ -51,7 +52,7 @@ class Copies:
 
     def distinct(self, data: Any) -> Any:
         """Return the distinct rows of a table that has all."""
-        return data if self.first is None else data[self.first]
+        return data if self.first is None else table_of_rows(data, self.first)
 
     def table(self, data: Any) -> Any:
         """Return the table of all rows from that of the distinct ones; in its place if these are all."""

@@ -27,21 +27,22 @@ def distinct_rows(X: Any) -> np.ndarray:
     _, groups, sizes = np.unique(sums, return_inverse=True, return_counts=True)
     suspects = np.flatnonzero(sizes[groups] > 1)
     known: dict[bytes, int] = {}
-    for i, digest in zip(suspects, _digests(X[suspects]), strict=True):
+    for i, digest in zip(suspects, _digests(X, suspects), strict=True):
         groups[i] = known.setdefault(digest, n + len(known))
     return numbered_by_first(groups)
 
 
-def _digests(X: Any) -> Iterator[bytes]:
-    """Return 16 bytes for every row, which no other row shares."""
+def _digests(X: Any, rows: np.ndarray) -> Iterator[bytes]:
+    """Return 16 bytes for each of some rows, which no other row shares."""
     if sp.issparse(X):
+        X = X[rows]
         X.eliminate_zeros()
         for start, stop in itertools.pairwise(X.indptr):
             row = slice(start, stop)
             yield blake2b(X.indices[row].tobytes() + X.data[row].tobytes(), digest_size=16).digest()
         return
-    for block in row_blocks(*X.shape):
-        for row in X[block] + 0.0:  # which makes -0 a 0
+    for block in row_blocks(len(rows), X.shape[1]):
+        for row in X[rows[block]] + 0.0:  # which makes -0 a 0
             yield blake2b(row, digest_size=16).digest()
 
 

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from smrmf._arrays import is_cheap_dense
 from smrmf._parallel import SERIAL, Pool, row_blocks
 from smrmf._progress import NOBODY, Progress
+from smrmf._scratch import is_mapped
 from smrmf.graph.candidates import (
     SPARE_CANDIDATES,
     Neighbors,
@@ -17,7 +18,7 @@ from smrmf.graph.candidates import (
     empty_lists,
     lost_in_rounding,
 )
-from smrmf.graph.dense_points import DensePoints, center_points
+from smrmf.graph.dense_points import DensePoints, center_points, many_points
 from smrmf.graph.sparse_points import SparsePoints
 
 # Points among which distances are measured: their two forms have the same methods.
@@ -28,6 +29,8 @@ def measured_points(X: Any) -> MeasuredPoints:
     """Return the points in the form in which their distances are measured."""
     if sp.issparse(X) and not is_cheap_dense(X):
         return SparsePoints.of(X)
+    if is_mapped(X):
+        return many_points(X)
     return center_points(X.toarray() if sp.issparse(X) else X)
 
 
