@@ -12,7 +12,17 @@ SOURCE = ROOT / "src" / "smrmf"
 
 # From the ground up: a module imports from its own line and from those above it.
 LAYERS = [
-    ["_numba", "_progress", "_parallel", "_validation", "_arrays", "_files", "sharing", "_estimator"],
+    [
+        "_numba",
+        "_progress",
+        "_parallel",
+        "_scratch",
+        "_validation",
+        "_arrays",
+        "_files",
+        "sharing",
+        "_estimator",
+    ],
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
@@ -36,7 +46,17 @@ ONE_WAY = {
 KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
     "": {
-        *("__main__", "_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics"),
+        *(
+            "__main__",
+            "_arrays",
+            "_estimator",
+            "_files",
+            "_numba",
+            "_parallel",
+            "_scratch",
+            "_validation",
+            "metrics",
+        ),
         *("_progress", "sharing"),
     },
     "kernels": {

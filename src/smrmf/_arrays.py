@@ -57,7 +57,7 @@ def _not_finite(X: np.ndarray | sp.csr_array, names: Any) -> ValueError:
     else:
         # By blocks: the table may lie in a file that memory does not hold.
         blocks = row_blocks(*X.shape)
-        counts = [np.count_nonzero(~np.isfinite(X[rows])) for rows in blocks]
+        counts = [int(np.count_nonzero(~np.isfinite(X[rows]))) for rows in blocks]
         first = blocks[int(np.flatnonzero(counts)[0])]
         place, column = np.argwhere(~np.isfinite(X[first]))[0]
         count, row = sum(counts), first.start + place
