@@ -37,9 +37,9 @@ LAYERS = [
 SIDEWAYS = {("factorization.selective_rmnmf", "selection.ipm")}
 # Inside the factorisations the path of the data goes one way.
 ONE_WAY = {
-    "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_new_points"},
-    "factorization._start": {"_slots", "_loop", "_manifold", "_new_points"},
-    "factorization._slots": {"_loop", "_manifold", "_new_points"},
+    "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_memory", "_new_points"},
+    "factorization._start": {"_slots", "_loop", "_manifold", "_memory", "_new_points"},
+    "factorization._slots": {"_loop", "_manifold", "_memory", "_new_points"},
     "factorization._loop": {"_manifold", "_new_points"},
 }
 # Prediction cannot depend on how a model was fitted: all that it may know of the library.
@@ -71,7 +71,7 @@ MODULES = {
         *("neighbors", "packing", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
-        *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold"),
+        *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_memory"),
         *("_new_points", "_plane", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },

@@ -7,6 +7,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from many_points import overlapping, sheets
 from sklearn.datasets import make_blobs
 
 from smrmf import (
@@ -23,7 +24,9 @@ from smrmf import (
     NMFClustering,
     SelectiveRMNMF,
     _arrays,
+    _estimator,
 )
+from smrmf.graph import spectrum
 from smrmf.kernels import truncated_svd
 
 pytestmark = pytest.mark.slow
@@ -184,3 +187,36 @@ def test_the_other_methods_keep_sparse_points_sparse(model):
     X = words(*WIDE, 30)
     model.fit(X[:200])
     assert peak_of(lambda: model.fit(X)) < WIDE[0] * WIDE[1] * 8 / 6
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("table", [sheets, overlapping])
+@pytest.mark.parametrize(("n", "how"), [(12_000, "approximate"), (4_000, "exact")])
+def test_the_memory_of_a_fit_is_told_beforehand(table, dtype, n, how, monkeypatch):
+    monkeypatch.setattr(spectrum, "MANY_POINTS", 5000)
+    X, _ = table(n, m=40, dtype=dtype)
+    model = FastSMRMF(5, neighbors=how, random_state=0)
+    model.fit(X)
+    told = model.memory_needed(*X.shape, dtype)
+    assert 0.7 * told < peak_of(lambda: model.fit(X)) < 1.1 * told
+
+
+def test_memory_grows_with_points_and_a_file_needs_less():
+    model = FastSMRMF(10)
+    needed = model.memory_needed(1_000_000, 50, np.float32)
+    # With the user's table less than eight times that.
+    assert needed < 7 * 1_000_000 * 50 * 4
+    assert model.memory_needed(2_000_000, 50, np.float32) == pytest.approx(2 * needed, rel=1e-6)
+    assert needed - model.memory_needed(1_000_000, 50, np.float32, in_file=True) > 1_000_000 * 50 * 4
+    assert 1.5 * needed < model.memory_needed(1_000_000, 50) < 2 * needed
+
+
+def test_a_fit_without_room_is_refused_before_the_table_is_copied(monkeypatch):
+    X = np.zeros((21_000, 100))
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 10 * 2**20)
+    monkeypatch.setattr(_estimator, "finite_array", lambda *args, **kwargs: pytest.fail("copied"))
+    message = (
+        r"FastSMRMF needs .* of 21000 points take, 0\.1 GiB, but only 0\.0 GiB are available; give numbers"
+    )
+    with pytest.raises(MemoryError, match=message):
+        FastSMRMF(3).fit(X)

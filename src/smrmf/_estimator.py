@@ -113,6 +113,9 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
     def _solve(self, given: Any, pool: Pool, report: FitReporter) -> Fitted:
         """Return the solution of the prepared problem; it may not change ``self``."""
 
+    def _check_memory(self, X: Any) -> None:
+        """Refuse data for which there is not enough memory, before any is asked for."""
+
     def _check_parameters(self) -> None:
         """Refuse parameters that are not valid, whatever the data."""
         check_parameters(type(self).__name__, self.get_params(deep=False), self._constraints)
@@ -137,6 +140,7 @@ class AbstractEstimator(CallbackSupportMixin, BaseEstimator, ABC):
         """
         self._check_parameters()
         features = feature_attributes(X)
+        self._check_memory(X)
         # A copy of its own: what is kept of the data must not change with the caller's array. For one of an
         # array in a file there may be no room.
         copy = not (self._reads_files and is_mapped(X))

@@ -28,8 +28,8 @@ def in_plane_of_means(problem: Problem, G: np.ndarray) -> Problem:
     What is lost is how far F would leave the plane: at the start not at all, as the mean of what the points
     of a cluster have off the plane is zero.
     """
-    X, c = problem.reduced, G.shape[1]
-    if not problem.many or c + 1 > SAVED * X.shape[1]:
+    X = problem.reduced
+    if not (problem.many and saves_coordinates(G.shape[1], X.shape[1])):
         return problem
     basis = scipy.linalg.orth(least_squares_basis(G, X, problem.pool).T.astype(np.float64)).T.astype(X.dtype)
     places = np.empty((len(X), len(basis) + 1), X.dtype)
@@ -44,6 +44,11 @@ def in_plane_of_means(problem: Problem, G: np.ndarray) -> Problem:
     # What F has along the last coordinate, next to nothing, is no direction in the features.
     wide = np.vstack([basis, np.zeros_like(basis[:1])])
     return replace(problem, reduced=places, reduction=Reduction(wide).after(problem.reduction))
+
+
+def saves_coordinates(n_clusters: int, n_features: int) -> bool:
+    """Tell whether the plane has so few dimensions that it is worth the trouble."""
+    return n_clusters + 1 <= SAVED * n_features
 
 
 def alternating(labels: np.ndarray) -> np.ndarray:

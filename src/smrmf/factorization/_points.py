@@ -272,7 +272,7 @@ def prepare(
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
     searched, how = given.data if sp.issparse(given.data) else reduced, given.search
-    if isinstance(how, str) and is_searched_in_cells(searched, how):
+    if is_searched_in_cells(searched, how):
         how, order = InCells(*remember(train_cells, searched, pool)).ordered()
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
         alone, data = reduced is given.data, given.data

@@ -6,14 +6,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from smrmf._validation import AUTO, Constraints, Interval
+from smrmf._arrays import check_memory
+from smrmf._scratch import is_mapped
+from smrmf._validation import AUTO, Constraints, Interval, Sizes
 from smrmf.factorization._closed_form import ClosedFormAffinity
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
+from smrmf.factorization._memory import memory_of_fit
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
 from smrmf.factorization._start import Start
 from smrmf.graph.exemplars import ExemplarRule, Neighborhoods
+from smrmf.graph.search import suits_cells
+
+# From so many numbers on a table is large enough to ask whether there is memory for it.
+LARGE = 10**6
 
 
 class FastSMRMF(ManifoldFactorization):
@@ -212,6 +219,46 @@ class FastSMRMF(ManifoldFactorization):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.freeze_tol = freeze_tol
+
+    def memory_needed(
+        self, n_samples: int, n_features: int, dtype: Any = np.float64, in_file: bool = False
+    ) -> int:
+        """Estimate how many bytes a fit of dense points takes, beside the points themselves.
+
+        Parameters
+        ----------
+        n_samples, n_features : int
+            Size of the table.
+        dtype : data type, default=numpy.float64
+            Its numbers: those of float32 take half as much.
+        in_file : bool, default=False
+            Whether it is memory-mapped, so that its rows need no memory.
+
+        Returns
+        -------
+        int
+            Bytes, within a factor of two, if the default start and lists suffice.
+
+        Examples
+        --------
+        >>> from smrmf import FastSMRMF
+        >>> round(FastSMRMF(10).memory_needed(1_000_000, 50, "float32") / 2**30, 1)
+        1.3
+        """
+        sizes = Sizes.from_parameters(n_samples, self.n_clusters, self.n_neighbors, self.exemplars)
+        many = suits_cells(n_samples, self.neighbors)
+        return memory_of_fit(sizes, n_features, np.dtype(dtype), many=many, mapped=in_file and many)
+
+    def _check_memory(self, X: Any) -> None:
+        if not isinstance(X, np.ndarray) or X.ndim != 2 or X.size < LARGE:
+            return  # whatever else is wrong with it is found when it is looked at
+        dtype = X.dtype if X.dtype == np.float32 else np.float64
+        check_memory(
+            type(self).__name__,
+            self.memory_needed(X.shape[0], X.shape[1], dtype, is_mapped(X)),
+            f"rows, lists and factors of {X.shape[0]} points",
+            "give numbers of type float32, a memory-mapped file, fewer points or fewer clusters",
+        )
 
     def _slots(self, problem: Problem, start: Start) -> Slots:
         sizes = problem.sizes

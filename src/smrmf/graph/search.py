@@ -129,7 +129,13 @@ def queries_in_cells(queries: np.ndarray, cells: Cells, pool: Pool) -> Questions
 
 def is_searched_in_cells(X: Any, how: Any, n_queries: int | None = None) -> bool:
     """Tell whether a search is approximate; among sparse points, which have no cells, it never is."""
-    n = X.shape[0]
-    if how == "exact" or n < FEWEST_IN_CELLS or (sp.issparse(X) and not is_cheap_dense(X)):
+    if sp.issparse(X) and not is_cheap_dense(X):
         return False
-    return how == "approximate" or n * (n if n_queries is None else n_queries) > EXACT_PAIRS
+    return suits_cells(X.shape[0], how, n_queries)
+
+
+def suits_cells(n_samples: int, how: Any, n_queries: int | None = None) -> bool:
+    """Tell whether dense points are searched in cells: because they are many, or because it is wished."""
+    if not isinstance(how, str) or how == "exact" or n_samples < FEWEST_IN_CELLS:
+        return False
+    return how == "approximate" or n_samples * (n_samples if n_queries is None else n_queries) > EXACT_PAIRS
