@@ -12,7 +12,17 @@ SOURCE = ROOT / "src" / "smrmf"
 
 # From the ground up: a module imports from its own line and from those above it.
 LAYERS = [
-    ["_numba", "_progress", "_parallel", "_validation", "_arrays", "_files", "sharing", "_estimator"],
+    [
+        "_numba",
+        "_progress",
+        "_parallel",
+        "_validation",
+        "_arrays",
+        "_files",
+        "_records",
+        "sharing",
+        "_estimator",
+    ],
     ["kernels"],
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
@@ -37,7 +47,7 @@ KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "gra
 MODULES = {
     "": {
         *("__main__", "_arrays", "_estimator", "_files", "_numba", "_parallel", "_validation", "metrics"),
-        *("_progress", "sharing"),
+        *("_progress", "_records", "sharing"),
     },
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
@@ -51,7 +61,17 @@ MODULES = {
         *("neighbors", "packing", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
-        *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold"),
+        *(
+            "_alternating",
+            "_certainty",
+            "_checkpoint",
+            "_closed_form",
+            "_dissimilarity",
+            "_fit_key",
+            "_loop",
+            "_manifold",
+            "_memory",
+        ),
         *("_new_points", "_plane", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
