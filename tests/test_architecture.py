@@ -20,6 +20,7 @@ LAYERS = [
         "_validation",
         "_arrays",
         "_files",
+        "_records",
         "sharing",
         "_estimator",
     ],
@@ -37,8 +38,8 @@ LAYERS = [
 SIDEWAYS = {("factorization.selective_rmnmf", "selection.ipm")}
 # Inside the factorisations the path of the data goes one way.
 ONE_WAY = {
-    "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_memory", "_new_points"},
-    "factorization._start": {"_slots", "_loop", "_manifold", "_memory", "_new_points"},
+    "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_new_points"},
+    "factorization._start": {"_slots", "_loop", "_manifold", "_new_points"},
     "factorization._slots": {"_loop", "_manifold", "_memory", "_new_points"},
     "factorization._loop": {"_manifold", "_new_points"},
 }
@@ -46,18 +47,8 @@ ONE_WAY = {
 KNOWN_TO_NEW_POINTS = {"_arrays", "_estimator", "_parallel", "_validation", "graph", "kernels"}
 MODULES = {
     "": {
-        *(
-            "__main__",
-            "_arrays",
-            "_estimator",
-            "_files",
-            "_numba",
-            "_parallel",
-            "_scratch",
-            "_validation",
-            "metrics",
-        ),
-        *("_progress", "sharing"),
+        *("__main__", "_arrays", "_estimator", "_files", "_numba", "_parallel", "_scratch", "_validation"),
+        *("_progress", "_records", "metrics", "sharing"),
     },
     "kernels": {
         *("balls", "distances", "lasso", "nonnegative_svd", "principal_axes", "prox"),
@@ -71,7 +62,8 @@ MODULES = {
         *("neighbors", "packing", "partitions", "sparse_points", "spectrum"),
     },
     "factorization": {
-        *("_alternating", "_certainty", "_closed_form", "_dissimilarity", "_loop", "_manifold", "_memory"),
+        *("_alternating", "_certainty", "_checkpoint", "_closed_form", "_dissimilarity", "_fit_key"),
+        *("_footprint", "_loop", "_manifold", "_memory"),
         *("_new_points", "_plane", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },

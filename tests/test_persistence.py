@@ -26,7 +26,10 @@ from smrmf.persistence import ModelFileError, _checks
 
 POINTS, _ = make_blobs(60, 5, centers=3, cluster_std=0.8, random_state=3)
 NEW = POINTS[:20] + 0.3
-ESTIMATORS = {name: getattr(smrmf, name) for name in smrmf.__all__ if inspect.isclass(getattr(smrmf, name))}
+PUBLIC = {name: getattr(smrmf, name) for name in smrmf.__all__}
+ESTIMATORS = {
+    name: kind for name, kind in PUBLIC.items() if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
+}
 
 
 def suited(model, X):

@@ -2,6 +2,7 @@
 
 from . import metrics as metrics
 from . import plot as plot
+from .factorization._checkpoint import Checkpoint as Checkpoint
 from .factorization._start import nndsvd as nndsvd
 from .factorization.amrmf import AMRMF as AMRMF
 from .factorization.apmf import APMF as APMF

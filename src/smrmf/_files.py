@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
+
+# Beside a file that is written, until it is complete: of one so old nobody writes any more.
+ABANDONED_SECONDS = 3600
 
 
 def check_place(path: Path, overwrite: bool) -> None:
@@ -29,13 +37,20 @@ def check_parent(path: Path) -> None:
 
 def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
     """Write a file in one step: whatever happens on the way, there is the old one, or none."""
+    with written_atomically(path, overwrite) as file:
+        file.write(content)
+
+
+@contextmanager
+def written_atomically(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """Give a file to write, which in the end takes its place in one step, or leaves the old one or none."""
     place = path.resolve()
     # In the same folder, because a rename is atomic within one file system only.
     temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
         # Not by tempfile, which makes files for their owner alone: who may read it is for the umask to say.
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             # Without it a power cut after the rename may leave the new name with no content behind it.
             os.fsync(file.fileno())
@@ -44,3 +59,12 @@ def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
     except BaseException:  # also for Ctrl-C
         temporary.unlink(missing_ok=True)
         raise
+
+
+def remove_abandoned(path: Path) -> None:
+    """Remove what processes that were killed while they wrote this file have left beside it."""
+    place = path.resolve()
+    for left in place.parent.glob(f".{glob.escape(place.name)}.{'[0-9a-f]' * 8}"):
+        with suppress(OSError):  # it is not ours, or has just been completed
+            if time.time() - left.stat().st_mtime > ABANDONED_SECONDS:
+                left.unlink()

@@ -15,6 +15,8 @@ from estimators import each
 from sklearn.exceptions import ConvergenceWarning
 from support import assert_same, fitted, quietly, results
 
+from smrmf import Checkpoint
+
 # Callbacks
 
 
@@ -150,6 +152,20 @@ def test_a_fit_interrupted_later_leaves_what_was(case):
 @each("penalty")
 def test_a_fit_interrupted_in_any_stage_leaves_what_was(case, stage):
     interrupt(case, partial(Watcher, (f"fit/{stage}", 1)))
+
+
+@pytest.mark.parametrize("moment", [("fit/search", 1), ("fit/start", 1), ("fit/loop/iteration", 1)], ids=str)
+@each("penalty")
+def test_an_interrupted_fit_goes_on_from_its_checkpoint(case, moment, tmp_path):
+    checkpoint = Checkpoint(tmp_path / "fit.ckpt", seconds=0)
+    with pytest.raises(KeyboardInterrupt):
+        case.make().set_callbacks(checkpoint, Watcher(moment)).fit(case.usual())
+    watcher = Watcher()
+    model = case.make().set_callbacks(checkpoint, watcher).fit(case.usual())
+    assert_same(fitted(case), model)
+    assert "fit/search/part" not in watcher.counts()
+    iterations = watcher.counts()["fit/loop/iteration"]
+    assert iterations == model.n_iter_ - (moment[0] == "fit/loop/iteration")
 
 
 # Warnings

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import NoneType
 from typing import Any
@@ -334,10 +334,31 @@ def _status(history: list[float], tol: float, split: float, gap: float, size: fl
         return Status.RESIDUAL
     if split > FEASIBLE:
         return Status.SPLIT
+    return Status.CONVERGED if settled(history, tol) else Status.OBJECTIVE
+
+
+def settled(history: list[float], tol: float) -> bool:
+    """Tell whether the last iteration has changed the objective by next to nothing."""
     if len(history) < 2:
-        return Status.OBJECTIVE
+        return False
     change = abs(history[-1] - history[-2])
     # By the absolute value: D_K is negative, and so may be the objective (paper note 10).
     # A tolerance of 0 never stops, also where two objectives are equal to the last bit.
-    settled = tol > 0 and change <= tol * max(abs(history[-2]), np.finfo(float).tiny)
-    return Status.CONVERGED if settled else Status.OBJECTIVE
+    return tol > 0 and change <= tol * max(abs(history[-2]), np.finfo(float).tiny)
+
+
+def to_go_on(state: LoopState, of_tol: float, max_iter: int, tol: float) -> LoopState | None:
+    """Return a state saved from a run with the tolerance ``of_tol`` as a run with other limits has it.
+
+    None if that run would have ended before it.
+    """
+    history = state.history
+    if state.n_iter > max_iter:
+        return None
+    # What a smaller tolerance calls settled, a larger one does, too. That constraints may have failed where a
+    # larger one is met first is not known: then the loop begins anew.
+    if tol > of_tol and any(settled(history[:n_iter], tol) for n_iter in range(2, state.n_iter)):
+        return None
+    if state.status not in (Status.CONVERGED, Status.OBJECTIVE):
+        return state
+    return replace(state, status=Status.CONVERGED if settled(history, tol) else Status.OBJECTIVE)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from smrmf._arrays import as_dense, check_memory, is_cheap_dense, scale_to_safe_range
 from smrmf._estimator import FitReporter, Fitted, StageProgress, convergence_warnings
 from smrmf._parallel import Pool
+from smrmf._progress import Progress
 from smrmf._scratch import is_mapped
 from smrmf._validation import (
     AUTO,
@@ -27,10 +28,13 @@ from smrmf._validation import (
     check_init,
     check_parameters,
 )
-from smrmf.factorization._loop import Status, factorize
+from smrmf.factorization._checkpoint import LOOP, START, memory_of
+from smrmf.factorization._loop import LoopState, Solution, Status, factorize
+from smrmf.factorization._memory import LoopMemory, Memory
 from smrmf.factorization._new_points import COMPARED, Factorization
 from smrmf.factorization._plane import in_plane_of_means
 from smrmf.factorization._points import (
+    SEARCH,
     ManifoldInput,
     Problem,
     Reduction,
@@ -47,7 +51,14 @@ from smrmf.factorization._results import (
     rows_without_direction,
 )
 from smrmf.factorization._slots import OutOfRangeError, Slots, exemplar_attributes
-from smrmf.factorization._start import FirstPoints, Start, first_indicator, n_parts_of_start, weigh
+from smrmf.factorization._start import (
+    FirstIndicator,
+    FirstPoints,
+    Start,
+    first_indicator,
+    n_parts_of_start,
+    weigh,
+)
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.exemplars import (
     ExemplarRule,
@@ -75,7 +86,7 @@ PAPER_SETTINGS: dict[str, Any] = PAPER_PROTOCOL | {"exemplars": 0.1, "exemplar_r
 # A sparse table of so few columns is taken as dense: the loop has arrays of about as many coordinates anyway.
 FEW_COLUMNS = 256
 # The tasks that callbacks see below the fit; each has tasks of its own.
-STAGES = SEARCH, START, LOOP = "search", "start", "loop"
+STAGES = SEARCH, START, LOOP
 
 
 class ManifoldFactorization(Factorization):
@@ -154,53 +165,78 @@ class ManifoldFactorization(Factorization):
         return ManifoldInput(data, magnitude, sizes, metric, X.shape[1], how), len(STAGES)
 
     def _solve(self, given: ManifoldInput, pool: Pool, report: FitReporter) -> Fitted:
-        # A start that is given, or that looks at no neighbours, has all rows, and so have given neighbours.
-        as_one = type(self)._copies_as_one and isinstance(self.init, str) and self.init == "spectral"
-        as_one = as_one and isinstance(given.search, str)
-        draws = check_random_state(self.random_state)
+        memory = memory_of(self, given, check_random_state(self.random_state))
         with report.stage(SEARCH, n_parts_of_search(given)) as stage:
-            problem = prepare(given, type(self)._reduction, draws, pool, as_one, StageProgress(stage))
+            problem = self._problem(given, memory, pool, StageProgress(stage))
         with report.stage(START, n_parts_of_start(self.init)) as stage:
-            # Points first: where they are refused, no number has been drawn.
-            first = type(self)._first_points(self, problem)
-            found = first_indicator(self.init, self.penalty, problem, StageProgress(stage))
-            if first.X is problem.reduced:
-                problem = in_plane_of_means(problem, found.G)
-                first = FirstPoints(problem.reduced, for_the_loop_alone=problem.reduced is not first.X)
-            start = weigh(first, found, self.manifold_weight, self.penalty, problem.magnitude, pool)
+            problem, found, start = self._start(problem, memory, StageProgress(stage))
             slots = self._slots(problem, start)
         try:
-            # Not said while they happen: what becomes of them is found in the end.
-            with (
-                np.errstate(over="ignore", invalid="ignore"),
-                report.stage(LOOP, self.max_iter) as iterations,
-            ):
-                solution = factorize(
-                    slots,
-                    start,
-                    rho=self.penalty_growth,
-                    max_iter=self.max_iter,
-                    tol=self.tol,
-                    pool=pool,
-                    on_iteration=lambda state: iterations(
-                        {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
-                        # Made only if a callback asks for them.
-                        lambda: factors(problem, start, slots, state)[0] | for_new_points(problem),
-                    ),
-                )
+            solution = self._iterate(problem, start, slots, memory.of_loop(slots, start, self.tol), report)
         except OutOfRangeError as error:
             raise ParameterError(f"{error}: {way_back_in_range(self)}.") from error
         firmness = {} if found.stability is None else {"stability_": found.stability}
         # The arrays of the loop go before those of the results come.
         outcome, start = Outcome.of(solution, slots), start.without_points()
-        del solution, first, found
+        del solution, found
         fitted = self._results(problem, start, slots, outcome)
         # Of lists that were given nobody knows what they miss.
         if isinstance(given.search, str):
             firmness["neighbor_recall_"] = problem.neighbors.recall
         said = column_warnings(problem, report.features.get("feature_names_in_"))
         kept = for_new_points(problem, last=True)
-        return Fitted(firmness | fitted.attributes | kept, fitted.warnings + said)
+        return Fitted(firmness | fitted.attributes | kept, fitted.warnings + said + memory.warnings)
+
+    def _problem(self, given: ManifoldInput, memory: Memory, pool: Pool, progress: Progress) -> Problem:
+        """Reduce the points and find their neighbours."""
+        # A start that is given, or that looks at no neighbours, has all rows, and so have given neighbours.
+        as_one = type(self)._copies_as_one and isinstance(self.init, str) and self.init == "spectral"
+        as_one = as_one and isinstance(given.search, str)
+        return prepare(given, type(self)._reduction, memory.draws, pool, as_one, progress, memory)
+
+    def _start(
+        self, problem: Problem, memory: Memory, progress: Progress
+    ) -> tuple[Problem, FirstIndicator, Start]:
+        """Find the first G; return the problem with the points of the loop, G, and the start of the loop."""
+        # Points first: where they are refused, no number has been drawn.
+        first = type(self)._first_points(self, problem)
+        found = memory.once(START, lambda: first_indicator(self.init, self.penalty, problem, progress))
+        if first.X is problem.reduced:
+            problem = in_plane_of_means(problem, found.G)
+            first = FirstPoints(problem.reduced, for_the_loop_alone=problem.reduced is not first.X)
+        weights = self.manifold_weight, self.penalty
+        return problem, found, weigh(first, found, *weights, problem.magnitude, problem.pool)
+
+    def _iterate(
+        self, problem: Problem, start: Start, slots: Slots, memory: LoopMemory, report: FitReporter
+    ) -> Solution:
+        """Do the loop, from its start or from where an earlier fit has left it."""
+        # Handed over, not kept: the loop lets go of most of its arrays in the first iteration.
+        known = [memory.recall(self.max_iter)]
+        n_left = self.max_iter - (0 if known[0] is None else known[0].n_iter)
+        # Not said while they happen: what becomes of them is found in the end.
+        with np.errstate(over="ignore", invalid="ignore"), report.stage(LOOP, n_left) as iterations:
+
+            def on_iteration(state: LoopState) -> bool:
+                memory.see(state)
+                return iterations(
+                    {"n_iter": state.n_iter, "objective": state.history[-1] * start.unit},
+                    # Made only if a callback asks for them.
+                    lambda: factors(problem, start, slots, state)[0] | for_new_points(problem),
+                )
+
+            solution = factorize(
+                slots,
+                start,
+                rho=self.penalty_growth,
+                max_iter=self.max_iter,
+                tol=self.tol,
+                pool=problem.pool,
+                on_iteration=on_iteration,
+                state=known.pop(),
+            )
+            memory.end(solution.state)
+        return solution
 
     def _results(self, problem: Problem, start: Start, slots: Slots, outcome: Outcome) -> Fitted:
         """Name the results of a finished loop, and list what the user must know of them."""

@@ -1,37 +1,89 @@
-"""How much memory a fit of f-SMRMF takes, told before any of it is asked for.
-
-All of it grows with the number of points: their rows, once more than the user has them; lists of their
-neighbours; graphs of these and functions on the graphs in the start; factors, multipliers and Z in the loop.
-"""
+"""What a fit may remember of an earlier one that was interrupted: by default nothing."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, TypeVar
+
 import numpy as np
 
-from smrmf._validation import Sizes
-from smrmf.factorization._plane import saves_coordinates
-from smrmf.graph.consensus import twice
-from smrmf.graph.spectrum import GUARD
+from smrmf._estimator import Warnings
 
-# Short-lived arrays and blocks beside those that are counted, as a share of these: of few points more.
-BESIDE_MANY, BESIDE_FEW = 1.05, 1.3
+T = TypeVar("T")
 
 
-def memory_of_fit(sizes: Sizes, n_features: int, dtype: np.dtype, *, many: bool, mapped: bool) -> int:
-    """Return about how many bytes a fit takes beside the table that it is given.
+class LoopMemory(ABC):
+    """The states of a loop, of which the last one may be asked for again."""
 
-    ``many`` points are searched in cells, and ``mapped`` ones lie in a file.
+    @abstractmethod
+    def recall(self, max_iter: int) -> Any:
+        """Return the state from which a loop of so many iterations may go on, or None."""
+
+    @abstractmethod
+    def see(self, state: Any) -> None:
+        """Keep the state after an iteration, if it is time."""
+
+    @abstractmethod
+    def end(self, state: Any) -> None:
+        """Keep the last state."""
+
+
+class Memory(ABC):
+    """What the stages of a fit have found, each under its name, and may be asked for again.
+
+    ``draws`` are the random numbers of the fit, ``warnings`` what the user must know of its memory.
     """
-    number, index = dtype.itemsize, 4 if sizes.n_samples <= np.iinfo(np.int32).max else 8
-    c, k, length = sizes.n_clusters, sizes.n_neighbors, 2 * sizes.n_neighbors + 1
-    entry = number + index
-    # The fit's own rows, and about their middle; then the lists of neighbours.
-    rows = 0 if mapped else n_features * number * (1 if many else 2)
-    always = rows + length * entry + 4 * 8
-    # The graph of k neighbours, that of 2 k, what it becomes when neighbours are one; functions twice.
-    start = (2 * k + 4 * k + 3 * k) * entry + 2 * (twice(c) + GUARD) * number
-    coordinates = c + 1 if many and saves_coordinates(c, n_features) else n_features
-    # X, E, G F and a multiplier; G, H, their multiplier, L G, N, votes and the start; D and z; Z.
-    loop = (4 * coordinates + 8 * c) * number + 2 * length * number + 3 * k * entry // 2
-    beside = BESIDE_MANY if many else BESIDE_FEW
-    return int(beside * sizes.n_samples * (always + max(start, loop)))
+
+    draws: np.random.RandomState
+    warnings: Warnings
+
+    @abstractmethod
+    def recall(self, stage: str) -> Any:
+        """Return what a stage has found earlier, or None."""
+
+    @abstractmethod
+    def keep(self, stage: str, found: Any) -> None:
+        """Keep what a stage has found."""
+
+    @abstractmethod
+    def of_loop(self, slots: Any, start: Any, tol: float) -> LoopMemory:
+        """Return the same for the states of a loop with these slots, from this start."""
+
+    def once(self, stage: str, find: Callable[[], T]) -> T:
+        """Return what a stage has found earlier, or let it find and keep it."""
+        found: T | None = self.recall(stage)
+        if found is None:
+            found = find()
+            self.keep(stage, found)
+        return found
+
+
+class NoLoopMemory(LoopMemory):
+    """No state is kept."""
+
+    def recall(self, max_iter: int) -> None:
+        return None
+
+    def see(self, state: Any) -> None:
+        return None
+
+    def end(self, state: Any) -> None:
+        return None
+
+
+class NoMemory(Memory):
+    """Nothing is kept."""
+
+    def __init__(self, draws: np.random.RandomState) -> None:
+        self.draws = draws
+        self.warnings = []
+
+    def recall(self, stage: str) -> None:
+        return None
+
+    def keep(self, stage: str, found: Any) -> None:
+        return None
+
+    def of_loop(self, slots: Any, start: Any, tol: float) -> LoopMemory:
+        return NoLoopMemory()

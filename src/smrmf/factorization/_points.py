@@ -22,13 +22,15 @@ from smrmf._parallel import Pool, row_blocks
 from smrmf._progress import NOBODY, Progress
 from smrmf._scratch import is_mapped, table_in_order
 from smrmf._validation import Sizes
+from smrmf.factorization._memory import Memory, NoMemory
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import train_cells
 from smrmf.graph.copies import Copies, take_rows_in_place
+from smrmf.graph.dense_points import many_points
 from smrmf.graph.duplicates import distinct_rows
 from smrmf.graph.graphs import simplex_graph, symmetrize
 from smrmf.graph.groups import numbered_by_first
-from smrmf.graph.neighbors import MeasuredPoints
+from smrmf.graph.neighbors import MeasuredPoints, measured_points
 from smrmf.graph.search import InCells, is_searched_in_cells, search
 from smrmf.kernels.truncated_svd import leading_coordinates
 from smrmf.sharing import remember
@@ -39,6 +41,8 @@ FEW_FEATURES = 64
 KEPT_VARIANCE = 0.999
 # Coordinates of sparse points: at least so many, and several for each of the c directions that F has.
 COORDINATES, COORDINATES_PER_CLUSTER = 128, 4
+# What a search has found is remembered by this name.
+SEARCH = "search"
 # Parts of a search of which callbacks are told: bars take time with each, and a hundred will do.
 MOST_PARTS, POINTS_PER_PART = 100, 256
 
@@ -192,6 +196,13 @@ class ManifoldInput(NamedTuple):
     search: Any = "auto"
 
 
+class Searched(NamedTuple):
+    """What a search has found: the neighbours, and the order in which the points are learned from."""
+
+    neighbors: Neighbors
+    order: np.ndarray | None = None
+
+
 @dataclass(frozen=True)
 class Problem:
     """All that the start and the slots may know: the points with few coordinates, and their neighbours.
@@ -257,6 +268,7 @@ def prepare(
     pool: Pool,
     leave_copies_out: bool = False,
     progress: Progress = NOBODY,
+    memory: Memory | None = None,
 ) -> Problem:
     """Reduce the points and find their neighbours; the rows of the given data may change their order."""
     groups, copies, sizes = cache(partial(distinct_rows, given.data)), Copies(), given.sizes
@@ -272,8 +284,14 @@ def prepare(
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
     searched, how = given.data if sp.issparse(given.data) else reduced, given.search
-    if is_searched_in_cells(searched, how):
+    memory, order = memory or NoMemory(random_state), None
+    known = memory.recall(SEARCH)
+    many = is_searched_in_cells(searched, how)
+    if many and known is None:
         how, order = InCells(*remember(train_cells, searched, pool)).ordered()
+    elif many:
+        order = known.order
+    if order is not None:
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
         alone, data = reduced is given.data, given.data
         # In place, or a second table would be there for the whole fit; one in a file is the user's.
@@ -282,13 +300,16 @@ def prepare(
         given = given._replace(data=data)
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
-    points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
+    if known is None:
+        points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
+        memory.keep(SEARCH, Searched(neighbors, order))
+    else:
+        points, neighbors = (many_points if many else measured_points)(searched), known.neighbors
     measured = neighbors
     if not isinstance(given.search, str):
         measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))
     # Other starts and other graphs need neither. Of many points it is made again rather than kept.
     representation = partial(simplex_graph, neighbors, sizes.n_neighbors)
-    many = isinstance(how, InCells)
 
     def graph() -> sp.csr_array:
         return symmetrize(representation(), pool)

@@ -11,8 +11,8 @@ from smrmf._scratch import is_mapped
 from smrmf._validation import AUTO, Constraints, Interval, Sizes
 from smrmf.factorization._closed_form import ClosedFormAffinity
 from smrmf.factorization._dissimilarity import make_dissimilarity, scaled_selection_weight
+from smrmf.factorization._footprint import memory_of_fit
 from smrmf.factorization._manifold import PAPER_SETTINGS, ManifoldFactorization
-from smrmf.factorization._memory import memory_of_fit
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
 from smrmf.factorization._start import Start

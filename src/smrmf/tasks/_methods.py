@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Sequence
 from typing import Any
 
-from sklearn.base import is_clusterer
+from sklearn.base import BaseEstimator, is_clusterer
 
 import smrmf
 from smrmf._validation import ParameterError
@@ -16,9 +16,13 @@ from smrmf._validation import ParameterError
 
 def method_names(clusters: bool = True) -> list[str]:
     """Return the names of all estimators; of those that find clusters, or that choose points."""
-    classes = {name: getattr(smrmf, name) for name in dir(smrmf) if inspect.isclass(getattr(smrmf, name))}
+    public = {name: getattr(smrmf, name) for name in dir(smrmf)}
     wanted = is_clusterer if clusters else chooses
-    return sorted(name for name, each in classes.items() if wanted(each()))
+    return sorted(
+        name
+        for name, each in public.items()
+        if inspect.isclass(each) and issubclass(each, BaseEstimator) and wanted(each())
+    )
 
 
 def chooses(estimator: Any) -> bool:
