@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 
 def check_place(path: Path, overwrite: bool) -> None:
@@ -29,13 +32,20 @@ def check_parent(path: Path) -> None:
 
 def write_atomically(path: Path, content: bytes, overwrite: bool) -> None:
     """Write a file in one step: whatever happens on the way, there is the old one, or none."""
+    with atomic_file(path, overwrite) as file:
+        file.write(content)
+
+
+@contextmanager
+def atomic_file(path: Path, overwrite: bool) -> Iterator[BinaryIO]:
+    """Give a file to write to, which gets its name when all is written, and is gone if anything fails."""
     place = path.resolve()
     # In the same folder, because a rename is atomic within one file system only.
     temporary = place.with_name(f".{place.name}.{secrets.token_hex(4)}")
     try:
         # Not by tempfile, which makes files for their owner alone: who may read it is for the umask to say.
         with temporary.open("xb") as file:
-            file.write(content)
+            yield file
             file.flush()
             # Without it a power cut after the rename may leave the new name with no content behind it.
             os.fsync(file.fileno())

@@ -63,10 +63,9 @@ def finite_numbers(columns: Columns, name: str) -> tuple[np.ndarray, np.ndarray]
     missing = np.isnan(values)
     infinite = np.isinf(values)
     if infinite.any():
-        row = int(infinite.argmax())
+        row = columns.first_row + int(infinite.argmax()) + 1
         raise TableError(
-            f"{name!r} is infinite in row {row + 1}, counted from 1 ({infinite.sum()} such values in all): "
-            "correct it, or leave it empty."
+            f"{name!r} is infinite in row {row}, counted from 1: correct such values, or leave them empty."
         )
     return values, missing
 

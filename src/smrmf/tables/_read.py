@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +74,7 @@ def read_table(
     beside = [name for name in (id_column, label_column) if name is not None]
     whole, words = _read(path, beside)
     for name in (*(columns or ()), *drop, *beside):
-        _check_name(str(path), name, whole.names)
+        check_name(str(path), name, whole.names)
     if not whole.n_rows:
         raise TableError(f"{path} has the names of {len(whole.names)} columns, but no rows: give some.")
     unused = {*drop, *beside}
@@ -90,33 +91,48 @@ def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, d
     """Return all columns of a file, and the columns ``beside`` as words, as they stand there."""
     if str(path) == "-":
         return read_delimited(Source("standard input", sys.stdin.buffer.read()), None, beside)
+    file, kind = Path(path), kind_of(path)
+    if kind in SEPARATORS:
+        return read_delimited(Source(str(file), file), SEPARATORS[kind], beside)
+    table = {".parquet": _read_parquet, ".npy": read_array, ".npz": read_arrays}[kind](file)
+    return table, {name: words_of(table, name) for name in beside if name in table.names}
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells how a table is read; refuse a path where there is none to read."""
+    if str(path) == "-":
+        return ".csv"
     file = Path(path)
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a folder: give the path of a table in it ({READABLE}).")
     if not file.is_file():
         raise FileNotFoundError(f"There is no file {file}: give the path of a table ({READABLE}).")
     suffixes = [suffix.lower() for suffix in file.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if kind in SEPARATORS:
-        return read_delimited(Source(str(file), file), SEPARATORS[kind], beside)
-    readers = {".parquet": _read_parquet, ".npy": read_array, ".npz": read_arrays}
-    if kind not in readers or suffixes[-1] == ".gz":
+    packed = suffixes[-1:] == [".gz"] and len(suffixes) > 1
+    kind = suffixes[-2] if packed else "".join(suffixes[-1:])
+    if kind not in SEPARATORS and (packed or kind not in (".parquet", ".npy", ".npz")):
         raise TableError(f"{file} ends in {file.suffix or 'no suffix'!r}: give a table in {READABLE}.")
-    table = readers[kind](file)
-    return table, {name: _words(table, name) for name in beside if name in table.names}
+    return kind
 
 
 def _read_parquet(file: Path) -> DataTable:
-    polars = import_polars()
-    try:
-        frame = polars.read_parquet(for_polars(file), glob=False)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TableError(f"{file} is no Parquet file, or damaged ({reason:.200}): write it again.") from error
+    with told_of_parquet(file):
+        frame = import_polars().read_parquet(for_polars(file), glob=False)
     return DataTable(frame, frame.columns)
 
 
-def _words(table: DataTable, name: str) -> list[str]:
+@contextmanager
+def told_of_parquet(file: Path) -> Iterator[None]:
+    """Tell of a file what is wrong with it."""
+    try:
+        yield
+    except (import_polars().exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise TableError(f"{file} is no Parquet file, or damaged ({reason:.200}): write it again.") from error
+
+
+def words_of(table: DataTable, name: str) -> list[str]:
+    """Return a column as words, as they stand in the table."""
     if isinstance(table.frame, np.ndarray):
         return [str(value) for value in table.frame[:, table.names.index(name)].tolist()]
     if hasattr(table.frame, "columns"):
@@ -133,7 +149,8 @@ def _take(table: DataTable, used: list[str]) -> Any:
     return table.frame[:, [places[name] for name in used]]
 
 
-def _check_name(source: str, name: str, names: list[str]) -> None:
+def check_name(source: str, name: str, names: list[str]) -> None:
+    """Refuse the name of a column that a table does not have."""
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         instead = f"did you mean {near[0]!r}?" if near else f"it has {listed(names)}."

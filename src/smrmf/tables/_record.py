@@ -20,7 +20,8 @@ class DataTable:
     """A table that was read: the columns to use, what stands beside them, and what a user must know.
 
     ``frame`` is a polars DataFrame, an array or a CSR array, with the columns ``names``. ``ids`` and
-    ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty.
+    ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty. A table
+    may be a part of a longer one, of which ``first_row`` rows stand before it.
     """
 
     frame: Any
@@ -28,6 +29,7 @@ class DataTable:
     ids: list[str] | None = None
     labels: list[str] | None = None
     notes: list[str] = field(default_factory=list)
+    first_row: int = 0
 
     @property
     def n_rows(self) -> int:

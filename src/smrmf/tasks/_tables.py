@@ -115,7 +115,7 @@ class RowNames:
     def of(cls, table: DataTable, id_column: str | None) -> RowNames:
         """Return the names of the rows of a table."""
         if table.ids is None or id_column is None:
-            return cls(ROW, list(range(1, table.n_rows + 1)))
+            return cls(ROW, list(range(table.first_row + 1, table.first_row + table.n_rows + 1)))
         return cls(beside(id_column), table.ids)
 
     def column(self, rows: Any) -> dict[str, list[Any]]:
