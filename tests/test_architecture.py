@@ -65,7 +65,8 @@ MODULES = {
     "persistence": {"_checks", "_files"},
     "tables": {
         *("_array_files", "_blocks", "_cells", "_columns", "_decisions", "_delimited", "_delimited_blocks"),
-        *("_new_rows", "_notes", "_preparation", "_read", "_record", "_results", "_scaling"),
+        *("_new_rows", "_notes", "_open", "_parquet", "_preparation", "_read", "_record", "_results"),
+        *("_scaling", "_scratch"),
     },
     "report": {
         *("_certainty", "_code", "_compared", "_evidence", "_exemplars", "_findings", "_images", "_kept"),

@@ -19,7 +19,7 @@ from patience import run_command
 import smrmf
 from smrmf.cli import run
 from smrmf.cli._shared import Stopped
-from smrmf.tables import TableError, TablePreparation, _blocks, _delimited_blocks, read_table
+from smrmf.tables import TableError, TablePreparation, _delimited_blocks, _record, read_table
 from smrmf.tables._blocks import read_blocks
 from smrmf.tables._columns import columns_of
 from smrmf.tables._delimited import Source, read_delimited
@@ -151,6 +151,14 @@ def test_a_decimal_comma_is_one_in_every_block(n_rows, tmp_path):
     assert_same_as_whole(tmp_path / "t.csv", preparation, n_rows)
 
 
+def test_points_part_thousands_also_where_no_row_before_has_said_so(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1.034;7,5\n919;8,5\n2.034;9,5\n")
+    preparation = TablePreparation(["a", "b"], scale="none").fit(read_table(tmp_path / "t.csv"))
+    for n_rows in SIZES:
+        assert_same_as_whole(tmp_path / "t.csv", preparation, n_rows)
+    assert in_blocks(tmp_path / "t.csv", preparation, 1)[0].tolist() == [[1034, 7.5], [919, 8.5], [2034, 9.5]]
+
+
 def test_a_cell_is_the_same_wherever_it_stands(tmp_path):
     """Codes stay words, and what the fit has taken for true is true, also in a block of its own."""
     codes = pl.DataFrame(
@@ -278,7 +286,7 @@ def found(tmp_path_factory):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_blocks, "BLOCK_ROWS", 9)
+    monkeypatch.setattr(_record, "BLOCK_ROWS", 9)
 
 
 def predicted_as_a_whole(found):

@@ -9,18 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from smrmf.tables._array_files import read_array
+from smrmf.tables._array_files import array_slices, read_array
 from smrmf.tables._columns import check_names
 from smrmf.tables._delimited import Source
 from smrmf.tables._delimited_blocks import Wanted, delimited_blocks
+from smrmf.tables._parquet import ParquetFile
 from smrmf.tables._preparation import TablePreparation
-from smrmf.tables._read import SEPARATORS, check_name, kind_of, read_table, told_of_parquet, words_of
-from smrmf.tables._record import DataTable, TableError, for_polars, import_polars
-
-BLOCK_ROWS = 50_000
-BLOCK_BYTES = 2**26  # of the numbers, or of the text, of one block, where rows are long
+from smrmf.tables._read import SEPARATORS, check_name, kind_of, read_table, words_of
+from smrmf.tables._record import BLOCK_BYTES, DataTable, TableError, block_rows
 
 
 def read_blocks(
@@ -54,11 +50,9 @@ def read_blocks(
 
 def _blocks(path: Any, preparation: TablePreparation, id_column: str | None, n_rows: int | None) -> Any:
     """Return an iterator over a table with all names, but no rows, and then over the rows."""
-    wide = max(1, len(preparation.feature_names_out_))
     wanted = Wanted(preparation.numbers_, preparation.words_, id_column)
     # Not fewer of a sparse table, most of whose columns are empty in any row.
-    fitting = BLOCK_ROWS if preparation.is_sparse_ else BLOCK_BYTES // (8 * wide)
-    n_rows = n_rows or max(1, min(BLOCK_ROWS, fitting))
+    n_rows = n_rows or block_rows(1 if preparation.is_sparse_ else len(preparation.feature_names_out_))
     kind = kind_of(path)
     if preparation.is_sparse_ or kind == ".npz":
         return _of_whole(read_table(path, id_column=id_column), id_column, n_rows)
@@ -78,18 +72,11 @@ def _text_blocks(path: Any, separator: str | None, wanted: Wanted, n_rows: int) 
 
 
 def _parquet_blocks(file: Path, wanted: Wanted, n_rows: int) -> Iterator[DataTable]:
-    polars = import_polars()
-    with told_of_parquet(file):
-        lazy = polars.scan_parquet(for_polars(file), glob=False)
-        names = lazy.collect_schema().names()
-    yield DataTable(None, names)
-    with told_of_parquet(file):
-        total = lazy.select(polars.len()).collect().item()
+    source = ParquetFile.of(file)
+    yield DataTable(None, list(source.kinds))
     used = [*wanted.numbers, *wanted.words]
     read = list(dict.fromkeys(used if wanted.id_column is None else [*used, wanted.id_column]))
-    for begin in range(0, total, n_rows):
-        with told_of_parquet(file):
-            frame = lazy.select(read).slice(begin, n_rows).collect()
+    for frame in source.slices(read, n_rows):
         ids = None if wanted.id_column is None else words_of(DataTable(frame, read), wanted.id_column)
         yield DataTable(frame.select(used), used, ids)
 
@@ -97,9 +84,8 @@ def _parquet_blocks(file: Path, wanted: Wanted, n_rows: int) -> Iterator[DataTab
 def _array_blocks(file: Path, wanted: Wanted, n_rows: int) -> Iterator[DataTable]:
     mapped = read_array(file)
     yield replace(mapped, frame=None)
-    for begin in range(0, mapped.n_rows, n_rows):
-        # Mapped anew, and copied: pages of a map that stays count as memory, all that were ever read.
-        rows = DataTable(np.array(read_array(file).frame[begin : begin + n_rows]), mapped.names)
+    for block in array_slices(file, n_rows):
+        rows = DataTable(block, mapped.names)
         yield replace(rows, ids=None if wanted.id_column is None else words_of(rows, wanted.id_column))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import numpy as np
 from smrmf.tables._array_files import read_array, read_arrays
 from smrmf.tables._cells import as_class
 from smrmf.tables._delimited import Source, read_delimited
-from smrmf.tables._record import DataTable, TableError, for_polars, import_polars, listed
+from smrmf.tables._parquet import read_parquet
+from smrmf.tables._record import DataTable, TableError, listed
 
 SEPARATORS = {".csv": None, ".tsv": "\t"}
 READABLE = ".csv, .tsv (both also .gz), .parquet, .npy or .npz"
@@ -94,7 +94,7 @@ def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, d
     file, kind = Path(path), kind_of(path)
     if kind in SEPARATORS:
         return read_delimited(Source(str(file), file), SEPARATORS[kind], beside)
-    table = {".parquet": _read_parquet, ".npy": read_array, ".npz": read_arrays}[kind](file)
+    table = {".parquet": read_parquet, ".npy": read_array, ".npz": read_arrays}[kind](file)
     return table, {name: words_of(table, name) for name in beside if name in table.names}
 
 
@@ -113,22 +113,6 @@ def kind_of(path: str | os.PathLike[str]) -> str:
     if kind not in SEPARATORS and (packed or kind not in (".parquet", ".npy", ".npz")):
         raise TableError(f"{file} ends in {file.suffix or 'no suffix'!r}: give a table in {READABLE}.")
     return kind
-
-
-def _read_parquet(file: Path) -> DataTable:
-    with told_of_parquet(file):
-        frame = import_polars().read_parquet(for_polars(file), glob=False)
-    return DataTable(frame, frame.columns)
-
-
-@contextmanager
-def told_of_parquet(file: Path) -> Iterator[None]:
-    """Tell of a file what is wrong with it."""
-    try:
-        yield
-    except (import_polars().exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TableError(f"{file} is no Parquet file, or damaged ({reason:.200}): write it again.") from error
 
 
 def words_of(table: DataTable, name: str) -> list[str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 MOST_NAMED = 3  # columns in one sentence
+BLOCK_ROWS = 50_000
+BLOCK_BYTES = 2**26  # of the numbers, or of the text, of one block, where rows are long
 
 
 class TableError(ValueError):
@@ -35,6 +37,11 @@ class DataTable:
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.frame.shape[0])
+
+
+def block_rows(n_columns: int) -> int:
+    """Return how many rows of a long table are treated at a time."""
+    return max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * max(1, n_columns))))
 
 
 def check_different(source: str, names: Sequence[str]) -> None:
