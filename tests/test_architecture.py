@@ -73,7 +73,8 @@ MODULES = {
         *("_map", "_page", "_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
     },
     "tasks": {
-        *("_ask", "_demo", "_fit", "_growing", "_methods", "_plain", "_predict", "_progress", "_results"),
+        *("_ask", "_demo", "_fit", "_growing", "_methods", "_on_disk", "_plain", "_predict", "_progress"),
+        "_results",
         *("_scores", "_select", "_sentences", "_tables", "_wording"),
     },
     "cli": {

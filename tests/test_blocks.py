@@ -142,12 +142,13 @@ def test_arrays_in_blocks_are_the_array_as_a_whole(form, n_rows, tmp_path):
 @pytest.mark.parametrize("n_rows", SIZES)
 def test_a_decimal_comma_is_one_in_every_block(n_rows, tmp_path):
     """Points part thousands also in a block of which no cell says so."""
-    rows = [f"{k}.034,5;{k},25;{k if k % 4 else '-'};{'1,5' if k % 3 else 'no'}" for k in range(1, 40)]
+    rows = [f"{k}.034,5;{k},25;{k if k % 4 else '-'};{'1,5' if k % 6 else 'no'}" for k in range(1, 40)]
     text = "a;b;c;w\n" + "\n".join([*rows, "1.034;7;919;no", "919;7,5;1.034.567;1,5"]) + "\n"
     (tmp_path / "t.csv").write_text(text)
     whole = read_table(tmp_path / "t.csv")
     preparation = TablePreparation(["a", "b", "c", "w"]).fit(whole)
     assert preparation.numbers_ == ["a", "b", "c"]
+    assert preparation.words_ == {"w": ["1.5", "no"]}
     assert_same_as_whole(tmp_path / "t.csv", preparation, n_rows)
 
 
@@ -166,14 +167,14 @@ def test_a_cell_is_the_same_wherever_it_stands(tmp_path):
     )
     preparation = TablePreparation(["code", "yes", "n"]).fit(read_table_of(codes.write_csv()))
     assert preparation.words_ == {"code": ["01", "2.0", "x"], "yes": ["false", "true"]}
-    (tmp_path / "t.csv").write_text("n,yes,code\n1,true,01\n2,maybe,2.0\n-,FALSE,\n")
+    (tmp_path / "t.csv").write_text("n,yes,code\n1,true,01\n2,maybe,2.0\n-,FALSE,\n3,perhaps,x\n")
     X, _, notes, _ = in_blocks(tmp_path / "t.csv", preparation, 1)
     words = X[:, 1:] > 0
-    assert words.tolist() == [[1, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0]]
+    assert words.tolist() == [[1, 0, 0, 0, 1], [0, 1, 0, 0, 0], [0, 0, 0, 1, 0], [0, 0, 1, 0, 0]]
     assert notes == [
-        "'n' has no value in 1 of 3 rows: filled with the median of the fit.",
-        "'code' has no value in 1 of 3 rows: counts as none of its words.",
-        "'yes' has words that the fit has not seen, as 'maybe', in 1 row: they count as none of its words.",
+        "'n' has no value in 1 of 4 rows: filled with the median of the fit.",
+        "'code' has no value in 1 of 4 rows: counts as none of its words.",
+        "'yes' has words that the fit has not seen, as 'maybe', in 2 rows: they count as none of its words.",
     ]
 
 

@@ -20,7 +20,12 @@ class ArrayColumns:
 
     array: np.ndarray
     places: dict[str, int]
-    first_row: int = 0  # as this is called in a sentence, counted from 0
+    first_row: int = 0
+    step: int = 1
+
+    def row(self, place: int) -> int:
+        """Return the number of a row, as sentences call it."""
+        return self.first_row + place * self.step + 1
 
     @property
     def names(self) -> list[str]:
@@ -58,6 +63,11 @@ class FrameColumns:
     frame: Any
     names: list[str]
     first_row: int = 0
+    step: int = 1
+
+    def row(self, place: int) -> int:
+        """Return the number of a row, as sentences call it."""
+        return self.first_row + place * self.step + 1
 
     @property
     def n_rows(self) -> int:
@@ -85,10 +95,9 @@ class FrameColumns:
         wrong = numbers.is_null() & column.is_not_null()
         if wrong.any():
             place = int(wrong.arg_true()[0])
-            row = self.first_row + place + 1
             raise TableError(
-                f"{name!r} must have numbers, but has {str(column[place])!r:.60} in row {row}, counted "
-                "from 1: correct it, or leave it empty."
+                f"{name!r} must have numbers, but has {str(column[place])!r:.60} in row {self.row(place)}, "
+                "counted from 1: correct it, or leave it empty."
             )
         return numbers.to_numpy()
 
@@ -102,18 +111,18 @@ Columns = ArrayColumns | FrameColumns
 
 def columns_of(frame: Any) -> Columns:
     """Return the columns of a table that was read, of an array, or of what polars makes a DataFrame of."""
-    names, first_row = None, 0
+    names, part = None, (0, 1)
     if isinstance(frame, DataTable):
-        frame, names, first_row = frame.frame, frame.names, frame.first_row
+        frame, names, part = frame.frame, frame.names, (frame.first_row, frame.step)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2 or not len(frame):
             raise TableError(f"The table has the shape {frame.shape}: give rows by columns, and some rows.")
         names = names or [f"x{place}" for place in range(frame.shape[1])]
-        return ArrayColumns(frame, {name: place for place, name in enumerate(names)}, first_row)
+        return ArrayColumns(frame, {name: place for place, name in enumerate(names)}, *part)
     found = _polars_frame(frame)
     if not found.height:
         raise TableError("The table has no rows: give at least one.")
-    return FrameColumns(found, found.columns, first_row)
+    return FrameColumns(found, found.columns, *part)
 
 
 def check_names(names: Collection[str], wanted: Iterable[str]) -> None:

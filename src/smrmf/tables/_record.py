@@ -23,7 +23,8 @@ class DataTable:
 
     ``frame`` is a polars DataFrame, an array or a CSR array, with the columns ``names``. ``ids`` and
     ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty. A table
-    may be a part of a longer one, of which ``first_row`` rows stand before it.
+    may be a part of a longer one, of which ``first_row`` rows stand before it, or has only every ``step``-th
+    row of it.
     """
 
     frame: Any
@@ -32,6 +33,7 @@ class DataTable:
     labels: list[str] | None = None
     notes: list[str] = field(default_factory=list)
     first_row: int = 0
+    step: int = 1
 
     @property
     def n_rows(self) -> int:
