@@ -195,6 +195,13 @@ def test_pieces_of_text_end_where_rows_do():
         assert max(map(len, found)) < size + 60
 
 
+def test_a_file_without_a_header_may_have_a_mark_of_its_order(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"\xef\xbb\xbf1.5,2\n3,4\n")
+    preparation = TablePreparation(["column_1", "column_2"], scale="none").fit(read_table(tmp_path / "t.csv"))
+    assert_same_as_whole(tmp_path / "t.csv", preparation, 1)
+    assert in_blocks(tmp_path / "t.csv", preparation, 1)[0].tolist() == [[1.5, 2], [3, 4]]
+
+
 def test_a_header_may_have_ends_of_lines_too(tmp_path):
     (tmp_path / "t.csv").write_text('"a\n\nb","c ""d"""\n1,2\n3,4\n')
     preparation = TablePreparation(["a\n\nb", 'c "d"']).fit(

@@ -187,7 +187,7 @@ def test_small_tables_are_read_as_ever(tmp_path, monkeypatch):
     assert prepare_on_disk(TableChoice("-")) is None
 
 
-def test_wrong_choices_are_refused_as_in_memory(tmp_path, capsys):
+def test_wrong_choices_are_refused_as_in_memory(tmp_path, capsys, monkeypatch):
     path = write(tmp_path / "t.npy", table()[1])
     for choice in ({"drop": ("x",)}, {"columns": ("zzz",)}, {"id_column": "a"}):
         with pytest.raises(ValueError, match="no column") as error:
@@ -197,8 +197,10 @@ def test_wrong_choices_are_refused_as_in_memory(tmp_path, capsys):
         assert str(error.value) == str(wanted.value)
     with pytest.raises(ValueError, match="is given as --id and as --label-column"):
         prepare_on_disk(TableChoice(path, id_column="x1", label_column="x1"))
+    assert prepare_on_disk(TableChoice(path), report=True) is None
+    monkeypatch.setattr(_arrays, "available_bytes", lambda: 3 * N_ROWS * 4 * 8 - 1)
     assert run(["fit", path, "-k", "3", "--report", "-o", str(tmp_path / "out")]) == 2
-    assert "no report can be made of it: leave --report out" in capsys.readouterr().err
+    assert "leave --report out, and it stays on disk." in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
     chosen = prepare_on_disk(TableChoice(path, columns=("x2", "x0"), id_column="x1", scale="none"))
     np.testing.assert_array_equal(chosen.X, table()[1][:, [2, 0]])

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 
 from smrmf import _arrays
-from smrmf._validation import ParameterError
 from smrmf.tables import DataTable, TablePreparation
 from smrmf.tables._array_files import array_slices, read_array
 from smrmf.tables._cells import as_class
@@ -35,23 +34,22 @@ def prepare_on_disk(choice: TableChoice, report: bool = False) -> PreparedTable 
 
     What becomes of the columns, and in which unit they are, is decided by rows at equal distances: means,
     deviations and medians of a hundred thousand rows hardly differ from those of all. A table that is not of
-    numbers alone, and would not fit in memory, is refused.
+    numbers alone, or of which a report is wanted, is read if it fits in memory, and refused otherwise.
     """
     choice.check()
     kind, path = kind_of(choice.path), choice.path
     if path == "-" or (needed := _bytes(choice, kind)) * SHARE <= _arrays.available_bytes():
         return None
     names = _columns_of_numbers(choice, kind)
-    if names is None:
-        way_out = "make it smaller, or write it with numbers alone, as .parquet or .npy, which stay on disk"
-        _arrays.check_memory(f"Clustering {path}", COPIES * needed, f"{COPIES} times its size", way_out)
-        return None
-    if report:
-        raise ParameterError(
-            f"{path} has {needed / 2**30:,.1f} GiB and stays on disk, where no report can be made of it: "
-            "leave --report out, or give fewer rows."
-        )
-    return _prepared(choice, kind, names)
+    if names is not None and not report:
+        return _prepared(choice, kind, names)
+    way_out = (
+        "make it smaller, or write it with numbers alone, as .parquet or .npy, which stay on disk"
+        if names is None
+        else "leave --report out, and it stays on disk"
+    )
+    _arrays.check_memory(f"Clustering {path}", COPIES * needed, f"{COPIES} times its size", way_out)
+    return None
 
 
 def some_rows(X: np.memmap, most: int) -> np.ndarray:
@@ -83,7 +81,7 @@ def _columns_of_numbers(choice: TableChoice, kind: str) -> list[str] | None:
         return None
     for name in (*choice.columns, *choice.drop, *beside):
         check_name(choice.path, name, known)
-    used = [name for name in choice.columns or known if name not in {*choice.drop, *beside}]
+    used = [name for name in dict.fromkeys(choice.columns or known) if name not in {*choice.drop, *beside}]
     return used if used and set(used) <= set(numeric) else None
 
 
