@@ -76,16 +76,28 @@ MODULES = {
     },
     "persistence": {"_checks", "_files"},
     "tables": {
-        *("_array_files", "_cells", "_columns", "_decisions", "_delimited", "_notes", "_preparation"),
-        *("_read", "_record", "_results", "_scaling"),
+        *("_array_files", "_blocks", "_cells", "_columns", "_decisions", "_delimited", "_delimited_blocks"),
+        *(
+            "_mapped",
+            "_new_rows",
+            "_notes",
+            "_open",
+            "_parquet",
+            "_preparation",
+            "_read",
+            "_record",
+            "_results",
+        ),
+        "_scaling",
     },
     "report": {
         *("_certainty", "_code", "_compared", "_evidence", "_exemplars", "_findings", "_images", "_kept"),
         *("_map", "_page", "_profiles", "_rows", "_sections", "_subject", "_table", "_words", "_write"),
     },
     "tasks": {
-        *("_ask", "_demo", "_fit", "_methods", "_plain", "_progress", "_results", "_scores", "_select"),
-        *("_sentences", "_tables", "_wording"),
+        *("_ask", "_demo", "_fit", "_growing", "_methods", "_on_disk", "_plain", "_predict", "_progress"),
+        "_results",
+        *("_scores", "_select", "_sentences", "_tables", "_wording"),
     },
     "cli": {
         *("_options", "_output", "_shared", "data", "demo", "explain", "fit", "predict", "reproduce"),

@@ -8,6 +8,7 @@ import pickle
 import subprocess
 import sys
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -160,11 +161,8 @@ def test_scratch_files_go_with_their_tables(tmp_path, monkeypatch):
 
 
 def test_a_disk_without_room_is_said_before_anything_is_written(monkeypatch):
-    def full(descriptor, size):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(_scratch, "reserve", full)
-    with pytest.raises(OSError, match=r"scratch file of 0\.7 GiB does not fit in .*TMPDIR"):
+    monkeypatch.setattr("shutil.disk_usage", lambda folder: SimpleNamespace(free=2**28))
+    with pytest.raises(OSError, match=r"scratch file of 0\.7 GiB, but .* has only 0\.2 GiB left.*TMPDIR"):
         scratch_table((1_000_000, 90), float)
 
 

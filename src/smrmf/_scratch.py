@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import mmap
 import os
+import shutil
 import tempfile
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -28,29 +30,46 @@ def is_mapped(X: Any) -> bool:
     return isinstance(X, mmap.mmap)
 
 
+def in_scratch(
+    blocks: Iterable[np.ndarray], shape: tuple[int, int], dtype: str, folder: str | os.PathLike[str] | None
+) -> np.memmap:
+    """Write rows block by block into a file in a folder, and return them as an array that is mapped.
+
+    The file has no name, so that the system takes it away when nobody maps it any more: with the array, or
+    with the process, however that ends.
+    """
+    folder = tempfile.gettempdir() if folder is None else os.fspath(folder)
+    check_room(folder, shape[0] * shape[1] * np.dtype(dtype).itemsize)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        # Not through a map: where a disk is full, a map ends the process, and a write raises an error.
+        for block in blocks:
+            file.write(np.ascontiguousarray(block, dtype=dtype).data)
+        file.flush()
+        return np.memmap(file, dtype=dtype, mode="r", shape=shape)
+
+
+def check_room(folder: str, needed: int) -> None:
+    """Refuse a folder that is none, or on a disk that has not enough room."""
+    if not os.path.isdir(folder):
+        raise NotADirectoryError(f"There is no folder {folder} for scratch files: give one that exists.")
+    free = shutil.disk_usage(folder).free
+    if needed > free:
+        raise OSError(
+            f"The numbers of the table need a scratch file of {needed / 2**30:,.1f} GiB, but {folder} has "
+            f"only {free / 2**30:,.1f} GiB left: give a folder on another disk as scratch, or set TMPDIR."
+        )
+
+
 def scratch_table(shape: tuple[int, int], dtype: Any) -> np.ndarray:
-    """Return a table of zeros in a scratch file, in the folder for temporary files (``TMPDIR``)."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    with tempfile.TemporaryFile(prefix="smrmf-") as file:
-        try:
-            reserve(file.fileno(), size)
-        except OSError as error:
-            folder = tempfile.gettempdir()
-            raise OSError(
-                error.errno,
-                f"A scratch file of {size / 2**30:,.1f} GiB does not fit in {folder} ({error.strerror}): "
-                "make room there, or name another folder in the environment variable TMPDIR.",
-            ) from error
+    """Return a table of zeros in a scratch file, to be written in any order."""
+    folder, size = tempfile.gettempdir(), int(np.prod(shape)) * np.dtype(dtype).itemsize
+    check_room(folder, size)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        if hasattr(os, "posix_fallocate") and size > 0:
+            # The room is taken now: where a disk is full, writing through a map ends the process.
+            os.posix_fallocate(file.fileno(), 0, size)
         # The map stays when the file is closed. A plain array: views of it know that they are mapped.
-        return np.asarray(np.memmap(file, dtype, "r+", shape=shape))
-
-
-def reserve(descriptor: int, size: int) -> None:
-    """Make a file so long, and sure that there is room: a full disk would end the process later."""
-    if hasattr(os, "posix_fallocate") and size > 0:
-        os.posix_fallocate(descriptor, 0, size)
-    else:
-        os.truncate(descriptor, size)
+        return np.asarray(np.memmap(file, dtype, "r+" if size else "w+", shape=shape))
 
 
 def table_of_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:

@@ -3,34 +3,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import click
 
 from smrmf.cli._shared import console, harmless, refuse, say
 
 MOST_ROWS = 40  # of a table on a terminal
 
 
-def show_table(columns: Mapping[str, Sequence[Any]], whole: str | None = None) -> None:
-    """Print a table; where there are more rows than one can look at, ``whole`` says how to have all."""
+def show_table(columns: Mapping[str, Sequence[Any]]) -> None:
+    """Print a table."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    rows = list(zip(*columns.values(), strict=True))
-    shown = rows if whole is None else rows[:MOST_ROWS]
     table = Table(box=box.SIMPLE_HEAD if console().is_terminal else None, pad_edge=False)
     for name, column in columns.items():
         is_number = all(isinstance(value, int | float | None) for value in column)
         table.add_column(Text(in_a_cell(name)), justify="right" if is_number else "left", overflow="fold")
-    for row in shown:
+    for row in zip(*columns.values(), strict=True):
         table.add_row(*(Text(in_a_cell(written(value))) for value in row))
     console().print(table)
-    if len(shown) < len(rows):
-        say(f"... and {len(rows) - len(shown)} more rows: {whole}", style="dim")
 
 
 def in_a_cell(text: str) -> str:
@@ -61,16 +56,29 @@ def check_output(output: Path | None, force: bool, as_json: bool) -> None:
 
 def hand_over(columns: Mapping[str, Sequence[Any]], output: Path | None, force: bool, as_json: bool) -> None:
     """Give a table as it is wanted: in a file, as JSON, for the eye on a terminal, or as CSV in a pipe."""
-    from smrmf.tables._results import write_csv
-    from smrmf.tasks._plain import as_json as written_json
-    from smrmf.tasks._plain import as_records, save_table
+    with handing_over(output, force, as_json) as add:
+        add(columns)
 
-    if output is not None:
-        save_table(output, columns, force)
-        say(f"Wrote {output}.")
-    elif as_json:
-        click.echo(written_json(as_records(columns)))
-    elif console().is_terminal:
-        show_table(columns, "use --output, or send them to a file.")
-    else:
-        write_csv(sys.stdout, columns)
+
+@contextmanager
+def handing_over(
+    output: Path | None, force: bool, as_json: bool
+) -> Iterator[Callable[[Mapping[str, Sequence[Any]]], None]]:
+    """Do the same with a table that comes block by block: all of it in the end, or nothing if that fails."""
+    from smrmf.tasks._growing import FirstRows, growing_table
+
+    if output is None and not as_json and console().is_terminal:
+        first = FirstRows(MOST_ROWS)
+        yield first.add
+        show_table(first.columns)
+        if first.n_rows > MOST_ROWS:
+            way_out = "use --output, or send them to a file."
+            say(f"... and {first.n_rows - MOST_ROWS} more rows: {way_out}", style="dim")
+        return
+    with growing_table("json" if as_json else "csv") as table:
+        yield table.add
+        if output is None:
+            table.send(sys.stdout)
+        else:
+            table.save(output, force)
+            say(f"Wrote {output}.")

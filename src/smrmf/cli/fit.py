@@ -55,7 +55,7 @@ def fit(
     """Cluster the rows of TABLE, and write clusters, exemplars, profiles and a model.
 
     TABLE is .csv, .tsv, .parquet, .npy or .npz; - reads CSV from a pipe. Words, gaps, units and ids are seen
-    to, and said. Rows are called by --id, or by their number, from 1.
+    to, and said. Rows are called by --id, or by their number, from 1. Large tables of numbers stay on disk.
     """
     with in_order():
         # Imported here, so that ``--help`` does not wait for scikit-learn and numba.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from smrmf.cli import _options
-from smrmf.cli._output import check_output, hand_over
+from smrmf.cli._output import check_output, handing_over
 from smrmf.cli._shared import in_order, say_notes, stage
 
 
@@ -29,16 +29,18 @@ def predict(
 ) -> None:
     """Find the clusters of the rows of TABLE, which MODEL has not seen.
 
-    MODEL is a folder that smrmf fit wrote, or a model file. TABLE has the columns of the fit, in any order.
+    MODEL is a folder that smrmf fit wrote, or a model file. TABLE has the columns of the fit, in any order,
+    and may be larger than memory.
     """
     with in_order():
-        from smrmf.tasks._ask import predict_table, read_model
+        from smrmf.tasks._ask import read_model
+        from smrmf.tasks._predict import predict_table
         from smrmf.tasks._tables import TableChoice
 
         check_output(output, force, as_json)
         with stage(f"Reading {model}"):
             known = read_model(model)
-        with stage(f"Placing the rows of {table}"):
-            found, notes = predict_table(known, TableChoice(table, id_column=id_column))
-        say_notes(notes)
-        hand_over(found, output, force, as_json)
+        with handing_over(output, force, as_json) as add:
+            with stage(f"Placing the rows of {table}") as tell:
+                notes = predict_table(known, TableChoice(table, id_column=id_column), add, tell)
+            say_notes(notes)

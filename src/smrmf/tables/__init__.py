@@ -6,6 +6,7 @@ import lazy_loader
 __getattr__, __dir__, __all__ = lazy_loader.attach(
     __name__,
     submod_attrs={
+        "_open": ["open_table"],
         "_preparation": ["TablePreparation"],
         "_read": ["read_table"],
         "_record": ["DataTable", "TableError"],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from zipfile import BadZipFile
@@ -18,6 +19,13 @@ def read_array(file: Path) -> DataTable:
     except (ValueError, EOFError, OSError) as error:
         raise _damaged(file, error) from error
     return DataTable(_checked(file, array), _names(array))
+
+
+def array_slices(file: Path, n_rows: int) -> Iterator[np.ndarray]:
+    """Yield the rows of a ``.npy`` file, so many at a time."""
+    for begin in range(0, read_array(file).n_rows, n_rows):
+        # Mapped anew, and copied: pages of a map that stays count as memory, all that were ever read.
+        yield np.array(read_array(file).frame[begin : begin + n_rows])
 
 
 def read_arrays(file: Path) -> DataTable:

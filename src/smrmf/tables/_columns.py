@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from narwhals.stable.v2.dependencies import is_pandas_dataframe
 
-from smrmf.tables._record import DataTable, TableError, check_different, import_polars
+from smrmf.tables._record import DataTable, TableError, check_different, import_polars, listed
 
 Kind = Literal["numbers", "words", "dates", "other"]
 
@@ -19,6 +20,12 @@ class ArrayColumns:
 
     array: np.ndarray
     places: dict[str, int]
+    first_row: int = 0
+    step: int = 1
+
+    def row(self, place: int) -> int:
+        """Return the number of a row, as sentences call it."""
+        return self.first_row + place * self.step + 1
 
     @property
     def names(self) -> list[str]:
@@ -55,6 +62,12 @@ class FrameColumns:
 
     frame: Any
     names: list[str]
+    first_row: int = 0
+    step: int = 1
+
+    def row(self, place: int) -> int:
+        """Return the number of a row, as sentences call it."""
+        return self.first_row + place * self.step + 1
 
     @property
     def n_rows(self) -> int:
@@ -81,10 +94,10 @@ class FrameColumns:
         numbers = column.cast(polars.Float32 if self.is_single(name) else polars.Float64, strict=False)
         wrong = numbers.is_null() & column.is_not_null()
         if wrong.any():
-            row = int(wrong.arg_true()[0])
+            place = int(wrong.arg_true()[0])
             raise TableError(
-                f"{name!r} must have numbers, but has {str(column[row])!r:.60} in row {row + 1}, counted "
-                "from 1: correct it, or leave it empty."
+                f"{name!r} must have numbers, but has {str(column[place])!r:.60} in row {self.row(place)}, "
+                "counted from 1: correct it, or leave it empty."
             )
         return numbers.to_numpy()
 
@@ -98,18 +111,27 @@ Columns = ArrayColumns | FrameColumns
 
 def columns_of(frame: Any) -> Columns:
     """Return the columns of a table that was read, of an array, or of what polars makes a DataFrame of."""
-    names = None
+    names, part = None, (0, 1)
     if isinstance(frame, DataTable):
-        frame, names = frame.frame, frame.names
+        frame, names, part = frame.frame, frame.names, (frame.first_row, frame.step)
     if isinstance(frame, np.ndarray):
         if frame.ndim != 2 or not len(frame):
             raise TableError(f"The table has the shape {frame.shape}: give rows by columns, and some rows.")
         names = names or [f"x{place}" for place in range(frame.shape[1])]
-        return ArrayColumns(frame, {name: place for place, name in enumerate(names)})
+        return ArrayColumns(frame, {name: place for place, name in enumerate(names)}, *part)
     found = _polars_frame(frame)
     if not found.height:
         raise TableError("The table has no rows: give at least one.")
-    return FrameColumns(found, found.columns)
+    return FrameColumns(found, found.columns, *part)
+
+
+def check_names(names: Collection[str], wanted: Iterable[str]) -> None:
+    """Refuse a table that lacks some of the wanted columns."""
+    known = set(names)
+    absent = [name for name in wanted if name not in known]
+    if absent:
+        has = listed(list(names))
+        raise TableError(f"The table has no column {listed(absent)}, which is needed; it has {has}.")
 
 
 def _polars_frame(frame: Any) -> Any:

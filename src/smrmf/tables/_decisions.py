@@ -63,10 +63,9 @@ def finite_numbers(columns: Columns, name: str) -> tuple[np.ndarray, np.ndarray]
     missing = np.isnan(values)
     infinite = np.isinf(values)
     if infinite.any():
-        row = int(infinite.argmax())
+        row = columns.row(int(infinite.argmax()))
         raise TableError(
-            f"{name!r} is infinite in row {row + 1}, counted from 1 ({infinite.sum()} such values in all): "
-            "correct it, or leave it empty."
+            f"{name!r} is infinite in row {row}, counted from 1: correct such values, or leave them empty."
         )
     return values, missing
 
@@ -83,7 +82,7 @@ def _decide_numbers(columns: Columns, name: str, asked_for: bool) -> Decision:
     if not asked_for:
         if _is_id(name):
             return Decision(name, "left out", "id", "is an id by its name")
-        if not n_missing and len(present) > 2 and low == np.floor(low) and _counts_up(present):
+        if not n_missing and len(present) > 2 and low == np.floor(low) and _counts_up(present, columns.step):
             return Decision(name, "left out", "id", "numbers the rows")
     with np.errstate(over="ignore"):
         deviation = float(present.std(dtype=np.float64))
@@ -141,9 +140,9 @@ def _step(values: np.ndarray) -> float:
     return float(np.diff(different).min()) if len(different) <= FEW_VALUES else 0.0
 
 
-def _counts_up(values: np.ndarray) -> bool:
+def _counts_up(values: np.ndarray, step: int) -> bool:
     with np.errstate(over="ignore"):  # of numbers that are refused later
-        return bool((np.diff(values) == 1).all())
+        return bool((np.diff(values) == step).all())
 
 
 def _is_id(name: str) -> bool:

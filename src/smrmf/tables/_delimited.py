@@ -58,10 +58,11 @@ def read_delimited(
     source: Source, separator: str | None, beside: list[str]
 ) -> tuple[DataTable, dict[str, list[str]]]:
     """Return all columns of a file, and the columns ``beside`` as words, as they stand there."""
-    with _told_of(source):
-        form = _form(_first_bytes(source), separator, source.name)
+    with told_of(source):
+        with source.open() as file:
+            form = find_form(first_bytes(file, source.name), separator, source.name)
         frame = _frame(source, form, null_values=MISSING, try_parse_dates=True)
-        keep = _not_blank(source, form, frame)
+        keep = not_blank(source, form, frame)
         # As words, not as numbers of which words are made again: 007 must not become 7.
         as_words = _frame(source, form, infer_schema=False) if set(beside) & set(form.names) else None
     words = {}
@@ -69,10 +70,11 @@ def read_delimited(
         kept = as_words if keep is None else as_words.filter(keep)
         words = {name: kept[name].fill_null("").to_list() for name in beside if name in form.names}
     frame = with_numbers(frame if keep is None else frame.filter(keep), form.decimal_comma)
-    return DataTable(frame, form.names, notes=_notes(form, separator)), words
+    return DataTable(frame, form.names, notes=notes_on_form(form, separator)), words
 
 
-def _notes(form: Form, separator: str | None) -> list[str]:
+def notes_on_form(form: Form, separator: str | None) -> list[str]:
+    """Return what a user must know of how a file is written, where ``separator`` is its usual one."""
     notes = []
     if form.separator not in (",", separator):
         notes.append(f"Columns are separated by {form.separator!r}.")
@@ -90,7 +92,8 @@ def _notes(form: Form, separator: str | None) -> list[str]:
 
 
 @contextmanager
-def _told_of(source: Source) -> Iterator[None]:
+def told_of(source: Source) -> Iterator[None]:
+    """Tell of a file what is wrong with its bytes."""
     try:
         yield
     except UnicodeDecodeError as error:
@@ -105,18 +108,18 @@ def _told_of(source: Source) -> Iterator[None]:
 # How it is written
 
 
-def _first_bytes(source: Source) -> bytes:
-    with source.open() as file:
-        # To the end of a line, and of the second one at least, however many columns there are.
-        found = file.read(LOOKED_AT) + file.readline() + file.readline()
+def first_bytes(file: Any, name: str) -> bytes:
+    """Read so much of a file that its way of writing is known."""
+    # To the end of a line, and of the second one at least, however many columns there are.
+    found = file.read(LOOKED_AT) + file.readline() + file.readline()
     if found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise TableError(f"{source.name} is written in UTF-16: save it as UTF-8 first.")
+        raise TableError(f"{name} is written in UTF-16: save it as UTF-8 first.")
     if not found.strip():
-        raise TableError(f"{source.name} is empty: give a table with a row of names and rows of values.")
+        raise TableError(f"{name} is empty: give a table with a row of names and rows of values.")
     return found
 
 
-def _form(first: bytes, separator: str | None, name: str) -> Form:
+def find_form(first: bytes, separator: str | None, name: str) -> Form:
     """Find out how a file is written from its first bytes."""
     lines = first.decode("utf-8-sig").splitlines(keepends=True)
     separator = separator or max(SEPARATORS, key=lambda candidate: _n_columns(lines, candidate))
@@ -171,7 +174,7 @@ def _frame(source: Source, form: Form, **options: Any) -> Any:
         # By place: polars has other names for those with spaces around them.
         frame.columns = form.names
     except polars.exceptions.PolarsError as error:
-        _refuse_first_strange_row(source, form)
+        refuse_first_strange_row(source, form)
         reason = str(error).partition("\n")[0]
         said = f"{source.name} cannot be read as a table ({reason:.200}): correct the file."
         raise TableError(said) from error
@@ -188,21 +191,24 @@ def _rows(source: Source, form: Form) -> Iterator[tuple[int, list[str]]]:
             yield reader.line_num, row
 
 
-def _refuse_first_strange_row(source: Source, form: Form) -> list[int]:
-    """Refuse a row with more or fewer fields than columns; return the places of blank lines."""
+def refuse_first_strange_row(source: Source, form: Form, n_lines: int = 0) -> list[int]:
+    """Refuse a row with more or fewer fields than columns; return the places of blank lines.
+
+    There are ``n_lines`` in the file before those of the source.
+    """
     blank = []
     for place, (line, row) in enumerate(_rows(source, form)):
         if len(row) <= 1 and not "".join(row).strip():
             blank.append(place)
         elif len(row) != len(form.names):
             raise TableError(
-                f"{source.name} has {len(form.names)} columns, but {len(row)} in line {line}: "
+                f"{source.name} has {len(form.names)} columns, but {len(row)} in line {n_lines + line}: "
                 "correct the line; a field with a separator in it must be quoted."
             )
     return blank
 
 
-def _not_blank(source: Source, form: Form, frame: Any) -> Any:
+def not_blank(source: Source, form: Form, frame: Any, n_lines: int = 0) -> Any:
     """Return which rows of the frame are no blank lines, or None for all; refuse rows that are too short."""
     polars = import_polars()
     # What is missing in a row that is too short is null, and so is all of a blank line but for its spaces:
@@ -210,7 +216,7 @@ def _not_blank(source: Source, form: Form, frame: Any) -> Any:
     if not frame.height or not is_blank(frame[frame.columns[-1]]).any():
         return None
     blank = np.zeros(frame.height, dtype=bool)
-    blank[[place for place in _refuse_first_strange_row(source, form) if place < frame.height]] = True
+    blank[[place for place in refuse_first_strange_row(source, form, n_lines) if place < frame.height]] = True
     for name in frame.columns:
         blank &= is_blank(frame[name]).to_numpy()
     return polars.Series(~blank) if blank.any() else None

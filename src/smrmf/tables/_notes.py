@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from smrmf.tables._decisions import Decision
 from smrmf.tables._record import MOST_NAMED, listed, written
@@ -104,13 +103,11 @@ def notes_on_gaps_in_words(missing: dict[str, int], n_rows: int) -> list[str]:
     return notes_on_gaps(missing, n_rows, [one] * len(missing), all_of_them)
 
 
-def note_on_strange_words(name: str, strange: Any) -> list[str]:
-    """Return what a user must know of words, a polars Series, that the fit has not seen."""
-    if not len(strange):
-        return []
-    rows = "1 row" if len(strange) == 1 else f"{len(strange)} rows"
-    what = f"{name!r} has words that the fit has not seen, as {strange[0]!r:.60}, in {rows}"
-    return [f"{what}: they count as none of its words."]
+def note_on_strange_words(name: str, first: str, count: int) -> str:
+    """Return what a user must know of words that the fit has not seen."""
+    rows = "1 row" if count == 1 else f"{count} rows"
+    what = f"{name!r} has words that the fit has not seen, as {first!r:.60}, in {rows}"
+    return f"{what}: they count as none of its words."
 
 
 def note_on_empty_rows(count: int) -> list[str]:

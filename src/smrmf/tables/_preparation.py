@@ -11,17 +11,11 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from smrmf._validation import NONE, Constraints, InstanceOf, OneOf, check_parameters
-from smrmf.tables._columns import Columns, columns_of
+from smrmf.tables._columns import Columns, check_names, columns_of
 from smrmf.tables._decisions import Decision, decide, finite_numbers
-from smrmf.tables._notes import (
-    note_on_empty_rows,
-    note_on_strange_words,
-    notes_on_columns,
-    notes_on_gaps,
-    notes_on_gaps_in_words,
-    refusal,
-)
-from smrmf.tables._record import DataTable, TableError, listed
+from smrmf.tables._new_rows import NewRows
+from smrmf.tables._notes import note_on_empty_rows, notes_on_columns, refusal
+from smrmf.tables._record import DataTable, TableError
 from smrmf.tables._scaling import scaling, with_still_columns
 
 
@@ -123,7 +117,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         if (array := _sparse(frame)) is not None:
             return self._fit_sparse(array, frame)
         columns = columns_of(frame)
-        _check_names(columns, self.columns or ())
+        check_names(columns.names, self.columns or ())
         decisions = with_still_columns(
             [
                 decide(columns, name, bool(self.columns))
@@ -214,20 +208,9 @@ class TablePreparation(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         if self.is_sparse_:
             return []
-        columns = self._columns(frame)
-        gaps = {name: int(finite_numbers(columns, name)[1].sum()) for name in self.numbers_}
-        gaps = {name: count for name, count in gaps.items() if count}
-        done, without, strange = "filled with the median of the fit", {}, []
-        for name, known in self.words_.items():
-            words = columns.words(name)
-            if count := int(words.null_count()):
-                without[name] = count
-            strange += note_on_strange_words(name, words.filter(words.is_not_null() & ~words.is_in(known)))
-        return [
-            *notes_on_gaps(gaps, columns.n_rows, [done] * len(gaps), done),
-            *notes_on_gaps_in_words(without, columns.n_rows),
-            *strange,
-        ]
+        rows = NewRows(self.numbers_, self.words_)
+        rows.add(self._columns(frame))
+        return rows.notes()
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the names of the columns of the array.
@@ -247,7 +230,7 @@ class TablePreparation(TransformerMixin, BaseEstimator):
 
     def _columns(self, frame: Any) -> Columns:
         columns = columns_of(frame)
-        _check_names(columns, [*self.numbers_, *self.words_])
+        check_names(columns.names, [*self.numbers_, *self.words_])
         return columns
 
     def _filled(self, columns: Columns, place: int, name: str) -> np.ndarray:
@@ -339,11 +322,3 @@ def _n_empty_rows(columns: Columns, used: list[Decision]) -> int:
 def _sparse(frame: Any) -> sp.csr_array | None:
     array = frame.frame if isinstance(frame, DataTable) else frame
     return sp.csr_array(array) if sp.issparse(array) else None
-
-
-def _check_names(columns: Columns, wanted: Sequence[str]) -> None:
-    known = set(columns.names)
-    absent = [name for name in wanted if name not in known]
-    if absent:
-        has = listed(columns.names)
-        raise TableError(f"The table has no column {listed(absent)}, which is needed; it has {has}.")

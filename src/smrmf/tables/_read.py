@@ -14,7 +14,8 @@ import numpy as np
 from smrmf.tables._array_files import read_array, read_arrays
 from smrmf.tables._cells import as_class
 from smrmf.tables._delimited import Source, read_delimited
-from smrmf.tables._record import DataTable, TableError, for_polars, import_polars, listed
+from smrmf.tables._parquet import read_parquet
+from smrmf.tables._record import DataTable, TableError, listed
 
 SEPARATORS = {".csv": None, ".tsv": "\t"}
 READABLE = ".csv, .tsv (both also .gz), .parquet, .npy or .npz"
@@ -73,7 +74,7 @@ def read_table(
     beside = [name for name in (id_column, label_column) if name is not None]
     whole, words = _read(path, beside)
     for name in (*(columns or ()), *drop, *beside):
-        _check_name(str(path), name, whole.names)
+        check_name(str(path), name, whole.names)
     if not whole.n_rows:
         raise TableError(f"{path} has the names of {len(whole.names)} columns, but no rows: give some.")
     unused = {*drop, *beside}
@@ -90,33 +91,32 @@ def _read(path: str | os.PathLike[str], beside: list[str]) -> tuple[DataTable, d
     """Return all columns of a file, and the columns ``beside`` as words, as they stand there."""
     if str(path) == "-":
         return read_delimited(Source("standard input", sys.stdin.buffer.read()), None, beside)
+    file, kind = Path(path), kind_of(path)
+    if kind in SEPARATORS:
+        return read_delimited(Source(str(file), file), SEPARATORS[kind], beside)
+    table = {".parquet": read_parquet, ".npy": read_array, ".npz": read_arrays}[kind](file)
+    return table, {name: words_of(table, name) for name in beside if name in table.names}
+
+
+def kind_of(path: str | os.PathLike[str]) -> str:
+    """Return the suffix that tells how a table is read; refuse a path where there is none to read."""
+    if str(path) == "-":
+        return ".csv"
     file = Path(path)
     if file.is_dir():
         raise IsADirectoryError(f"{file} is a folder: give the path of a table in it ({READABLE}).")
     if not file.is_file():
         raise FileNotFoundError(f"There is no file {file}: give the path of a table ({READABLE}).")
     suffixes = [suffix.lower() for suffix in file.suffixes]
-    kind = suffixes[-2] if suffixes[-1:] == [".gz"] and len(suffixes) > 1 else "".join(suffixes[-1:])
-    if kind in SEPARATORS:
-        return read_delimited(Source(str(file), file), SEPARATORS[kind], beside)
-    readers = {".parquet": _read_parquet, ".npy": read_array, ".npz": read_arrays}
-    if kind not in readers or suffixes[-1] == ".gz":
+    packed = suffixes[-1:] == [".gz"] and len(suffixes) > 1
+    kind = suffixes[-2] if packed else "".join(suffixes[-1:])
+    if kind not in SEPARATORS and (packed or kind not in (".parquet", ".npy", ".npz")):
         raise TableError(f"{file} ends in {file.suffix or 'no suffix'!r}: give a table in {READABLE}.")
-    table = readers[kind](file)
-    return table, {name: _words(table, name) for name in beside if name in table.names}
+    return kind
 
 
-def _read_parquet(file: Path) -> DataTable:
-    polars = import_polars()
-    try:
-        frame = polars.read_parquet(for_polars(file), glob=False)
-    except (polars.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise TableError(f"{file} is no Parquet file, or damaged ({reason:.200}): write it again.") from error
-    return DataTable(frame, frame.columns)
-
-
-def _words(table: DataTable, name: str) -> list[str]:
+def words_of(table: DataTable, name: str) -> list[str]:
+    """Return a column as words, as they stand in the table."""
     if isinstance(table.frame, np.ndarray):
         return [str(value) for value in table.frame[:, table.names.index(name)].tolist()]
     if hasattr(table.frame, "columns"):
@@ -133,7 +133,8 @@ def _take(table: DataTable, used: list[str]) -> Any:
     return table.frame[:, [places[name] for name in used]]
 
 
-def _check_name(source: str, name: str, names: list[str]) -> None:
+def check_name(source: str, name: str, names: list[str]) -> None:
+    """Refuse the name of a column that a table does not have."""
     if name not in names:
         near = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
         instead = f"did you mean {near[0]!r}?" if near else f"it has {listed(names)}."

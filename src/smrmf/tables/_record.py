@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 MOST_NAMED = 3  # columns in one sentence
+BLOCK_ROWS = 50_000
+BLOCK_BYTES = 2**26  # of the numbers, or of the text, of one block, where rows are long
 
 
 class TableError(ValueError):
@@ -20,7 +22,9 @@ class DataTable:
     """A table that was read: the columns to use, what stands beside them, and what a user must know.
 
     ``frame`` is a polars DataFrame, an array or a CSR array, with the columns ``names``. ``ids`` and
-    ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty.
+    ``labels`` are words for every row, as they stand in the file, or None; an unknown class is empty. A table
+    may be a part of a longer one, of which ``first_row`` rows stand before it, or has only every ``step``-th
+    row of it.
     """
 
     frame: Any
@@ -28,11 +32,18 @@ class DataTable:
     ids: list[str] | None = None
     labels: list[str] | None = None
     notes: list[str] = field(default_factory=list)
+    first_row: int = 0
+    step: int = 1
 
     @property
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.frame.shape[0])
+
+
+def block_rows(n_columns: int) -> int:
+    """Return how many rows of a long table are treated at a time."""
+    return max(1, min(BLOCK_ROWS, BLOCK_BYTES // (8 * max(1, n_columns))))
 
 
 def check_different(source: str, names: Sequence[str]) -> None:

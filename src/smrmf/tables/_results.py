@@ -121,10 +121,11 @@ def check_folder(folder: Path, force: bool, known: frozenset[str] = OF_A_FIT) ->
         raise FileExistsError(f"{folder} has {others[0]!r}, which is no result: give another name.")
 
 
-def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]]) -> None:
-    """Write a table to a stream."""
+def write_csv(file: TextIO, columns: Mapping[str, Sequence[Any]], header: bool = True) -> None:
+    """Write a table to a stream, or without a header more rows of one."""
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
+    if header:
+        writer.writerow(columns)
     writer.writerows(zip(*columns.values(), strict=True))
 
 

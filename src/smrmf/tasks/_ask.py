@@ -1,9 +1,10 @@
-"""Ask a model that was written down: the clusters of new rows, and why a row is where it is."""
+"""Ask a model that was written down why a row is where it is."""
 
 from __future__ import annotations
 
 import csv
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,10 +25,10 @@ from smrmf.tasks._tables import ROW, RowNames, TableChoice
 
 @dataclass(frozen=True, eq=False)
 class WrittenModel:
-    """A pipeline from the columns of a table to clusters, and what its rows are called."""
+    """A pipeline from the columns of a table to clusters, and where its rows have names."""
 
     pipeline: Pipeline
-    rows: RowNames
+    beside: Path
 
     @property
     def preparation(self) -> TablePreparation:
@@ -38,6 +39,11 @@ class WrittenModel:
     def model(self) -> Any:
         """Return the model that was fitted to these."""
         return self.pipeline[-1]
+
+    @cached_property
+    def rows(self) -> RowNames:
+        """Return the names of the rows of the fit, which are in a table ``beside``; prediction needs none."""
+        return _row_names(self.beside, self.model.labels_)
 
 
 def read_model(path: Path) -> WrittenModel:
@@ -54,7 +60,7 @@ def read_model(path: Path) -> WrittenModel:
             f"{file} ends with {type(pipeline[-1]).__name__}, which has found no clusters: give what smrmf "
             "fit wrote."
         )
-    return WrittenModel(pipeline, _row_names(file.with_name("labels.csv"), pipeline[-1].labels_))
+    return WrittenModel(pipeline, file.with_name("labels.csv"))
 
 
 def _row_names(beside: Path, labels: np.ndarray) -> RowNames:
@@ -68,23 +74,6 @@ def _row_names(beside: Path, labels: np.ndarray) -> RowNames:
         return numbers
     names = [row[0] for row in rows]
     return numbers if names == list(map(str, numbers.names)) else RowNames(header[0], names)
-
-
-def predict_table(written: WrittenModel, choice: TableChoice) -> tuple[dict[str, Any], list[str]]:
-    """Return the clusters of new rows, and how sure they are, as columns, and notes."""
-    model = written.model
-    if not hasattr(model, "predict"):
-        raise ParameterError(f"{type(model).__name__} cannot place new rows: fit FastSMRMF.")
-    table = choice.read()
-    X = written.preparation.transform(table)
-    rows = RowNames.of(table, choice.id_column)
-    labels = model.predict(X)
-    found = {
-        "cluster": labels,
-        "confidence": rounded(model.predict_proba(X)[np.arange(len(labels)), labels]),
-        "outlier_score": rounded(model.outlier_scores(X)),
-    }
-    return rows.column(range(len(labels))) | found, [*table.notes, *written.preparation.notes_on(table)]
 
 
 def find_row(written: WrittenModel, row: int | None, name: str | None) -> int:

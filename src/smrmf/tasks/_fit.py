@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from smrmf._validation import ParameterError
 from smrmf.inspection import Suggestion, cluster_profiles, suggest_n_clusters
 from smrmf.inspection._suggestion import POINTS_PER_CLUSTER, checked_numbers
 from smrmf.tasks._methods import chooses, find_method, is_set, refuse_twice, set_known, set_written
+from smrmf.tasks._on_disk import prepare_on_disk, some_rows
 from smrmf.tasks._plain import columns_of_frame
 from smrmf.tasks._progress import FitTeller, Stages, silent
 from smrmf.tasks._scores import compare
@@ -21,6 +23,8 @@ from smrmf.tasks._tables import PreparedTable, TableChoice, prepare_table
 from smrmf.tasks._wording import notes_of
 
 MOST_PROFILED = 20  # features of every cluster that are described
+FEW_ROWS = 100  # of every cluster of a table on disk that are described, however small it is
+MOST_ASKED = 20_000  # rows of a table on disk that are asked for the number of clusters
 
 
 @dataclass(frozen=True)
@@ -55,14 +59,33 @@ class FittedTable:
         return self.pipeline[-1]
 
     @cached_property
+    def shown(self) -> Any:
+        """Return the rows that clusters are described by: all; of a table on disk some, and some of each."""
+        labels, step = self.model.labels_, self.prepared.step
+        if step == 1:
+            return slice(None)
+        first = [np.flatnonzero(labels == cluster)[:FEW_ROWS] for cluster in range(labels.max() + 1)]
+        return np.unique(np.concatenate([np.arange(0, len(labels), step), *first]))
+
+    @cached_property
+    def units(self) -> Any:
+        """Return the features of these rows as they stand in the table."""
+        return self.prepared.units if self.prepared.step == 1 else self.prepared.units_of(self.shown)
+
+    @property
+    def shown_labels(self) -> np.ndarray:
+        """Return the labels of these rows."""
+        return self.model.labels_[self.shown]
+
+    @cached_property
     def profiles(self) -> dict[str, Any]:
         """Return the features of every cluster, those that set it apart most first, as columns."""
-        prepared = self.prepared
-        return columns_of_frame(
-            cluster_profiles(
-                self.model, prepared.units, n_features=MOST_PROFILED, feature_names=prepared.feature_names
-            )
+        some, names = SimpleNamespace(labels_=self.shown_labels), self.prepared.feature_names
+        labels = self.model.labels_
+        found = columns_of_frame(
+            cluster_profiles(some, self.units, n_features=MOST_PROFILED, feature_names=names)
         )
+        return found | {"size": np.bincount(labels[labels >= 0])[found["cluster"]]}
 
 
 def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
@@ -70,7 +93,7 @@ def fit_table(request: FitRequest, stages: Stages = silent) -> FittedTable:
     # First of all: a wrong word should not be found out after a long search.
     model = requested_model(request)
     with stages(f"Reading {request.choice.path}"):
-        prepared = prepare_table(request.choice)
+        prepared = prepare_on_disk(request.choice, request.report) or prepare_table(request.choice)
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
         suggestion = _choose_number(model, request, prepared, stages)
@@ -116,7 +139,8 @@ def _choose_number(
     if (n_rows := prepared.table.n_rows) < 2 * POINTS_PER_CLUSTER:
         raise ParameterError(f"Of {n_rows} rows no number of clusters can be clear: give one by --clusters.")
     with stages("Looking for the number of clusters"):
-        suggestion = suggest_n_clusters(prepared.X, **({"random_state": request.seed or 0} | _shared(model)))
+        some = prepared.X if prepared.step == 1 else some_rows(prepared.X, MOST_ASKED)
+        suggestion = suggest_n_clusters(some, **({"random_state": request.seed or 0} | _shared(model)))
     if suggestion.n_clusters is None:
         first = suggestion.ranked[0]
         raise ParameterError(f"{suggestion.reason} Choose a number yourself, such as --clusters {first}.")

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from smrmf._files import check_place, write_atomically
-from smrmf.tables._results import write_csv
+from smrmf._files import write_atomically
 
 # Digits of the numbers in tables of results: more would be rounding.
 DIGITS = 6
@@ -59,11 +57,3 @@ def columns_of_frame(frame: Any) -> dict[str, Any]:
 def save_json(path: Path, value: Any) -> None:
     """Write a value to a new file."""
     write_atomically(path, (as_json(value) + "\n").encode("utf-8", "replace"), overwrite=False)
-
-
-def save_table(path: Path, columns: Mapping[str, Sequence[Any]], force: bool) -> None:
-    """Write a table to a file, which is complete or absent."""
-    check_place(path, force)
-    text = io.StringIO()
-    write_csv(text, columns)
-    write_atomically(path, text.getvalue().encode("utf-8", "replace"), force)

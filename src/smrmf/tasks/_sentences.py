@@ -42,13 +42,13 @@ def contrasts(fitted: FittedTable, cluster: int) -> Iterator[str]:
 
     Those of which both read the same say nothing to a reader, and are left out.
     """
-    prepared, profiles, mine = fitted.prepared, fitted.profiles, fitted.model.labels_ == cluster
+    prepared, profiles, mine = fitted.prepared, fitted.profiles, fitted.shown_labels == cluster
     words = set(prepared.feature_names[len(prepared.preparation.numbers_) :])
     for place in np.flatnonzero(profiles["cluster"] == cluster):
         one = {name: column[place] for name, column in profiles.items()}
         if max(abs(one["effect"]), one.get("apart", 0)) < LEAST:
             continue
-        column = _column(prepared, one["feature"])
+        column = _column(fitted, one["feature"])
         # 1 where a row has the word: what is typical says less than how many have it. So it is of texts.
         if one["feature"] in words or prepared.preparation.is_sparse_:
             here, there = (percent((column[rows] != 0).mean()) for rows in (mine, ~mine))
@@ -71,10 +71,10 @@ def typical(one: dict[str, Any], column: np.ndarray, mine: np.ndarray) -> tuple[
     return here, there
 
 
-def _column(prepared: Any, feature: str) -> np.ndarray:
+def _column(fitted: FittedTable, feature: str) -> np.ndarray:
     """Return the values of a feature as they stand in the table, gaps as NaN."""
-    units = prepared.units
+    units = fitted.units
     if hasattr(units, "columns"):
         return np.asarray(units[feature].to_numpy(), dtype=float)
-    column = units[:, [prepared.feature_names.index(feature)]]
+    column = units[:, [fitted.prepared.feature_names.index(feature)]]
     return np.asarray(column.toarray() if sp.issparse(column) else column, dtype=float).ravel()

@@ -35,10 +35,14 @@ class TableChoice:
     label_column: str | None = None
     scale: str = "auto"
 
-    def read(self) -> DataTable:
-        """Return the table."""
+    def check(self) -> None:
+        """Refuse a choice that contradicts itself."""
         if self.id_column is not None and self.id_column == self.label_column:
             raise ParameterError(f"{self.id_column!r} is given as --id and as --label-column: leave one out.")
+
+    def read(self) -> DataTable:
+        """Return the table."""
+        self.check()
         return read_table(
             self.path,
             columns=self.columns or None,
@@ -56,6 +60,7 @@ class PreparedTable:
     preparation: TablePreparation
     X: Any
     rows: RowNames
+    step: int = 1  # of the rows that stand for a table on disk, from one to the next
 
     @property
     def notes(self) -> list[str]:
@@ -74,10 +79,9 @@ class PreparedTable:
 
         Not what the preparation gives back: that has medians in the gaps, which nobody has measured.
         """
-        frame, names = self.table.frame, self.preparation.numbers_
+        frame = self.table.frame
         if not hasattr(frame, "columns"):
-            places = {name: place for place, name in enumerate(self.table.names)}
-            return frame if names == self.table.names else frame[:, [places[name] for name in names]]
+            return frame if self.preparation.numbers_ == self.table.names else self.units_of(slice(None))
         words = [
             (frame[name].cast(import_polars().String) == word).fill_null(False)
             for name, known in self.preparation.words_.items()
@@ -87,6 +91,11 @@ class PreparedTable:
         return import_polars().DataFrame(
             [column.rename(name) for name, column in zip(self.feature_names, columns, strict=True)]
         )
+
+    def units_of(self, rows: Any) -> Any:
+        """Return the features of some rows of an array as they stand in the table."""
+        places = {name: place for place, name in enumerate(self.table.names)}
+        return self.table.frame[rows][:, [places[name] for name in self.preparation.numbers_]]
 
     def to_read(self) -> Any:
         """Return the columns that are used as people read them: values of the table, words as words."""
@@ -115,7 +124,7 @@ class RowNames:
     def of(cls, table: DataTable, id_column: str | None) -> RowNames:
         """Return the names of the rows of a table."""
         if table.ids is None or id_column is None:
-            return cls(ROW, list(range(1, table.n_rows + 1)))
+            return cls(ROW, list(range(table.first_row + 1, table.first_row + table.n_rows + 1)))
         return cls(beside(id_column), table.ids)
 
     def column(self, rows: Any) -> dict[str, list[Any]]:
