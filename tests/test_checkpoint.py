@@ -27,7 +27,8 @@ from sklearn.neighbors import KNeighborsTransformer, kneighbors_graph
 import smrmf
 from smrmf import AMRMF, APMF, ESC, GNMF, KDPP, RMNMF, SMRMF, Checkpoint, FastSMRMF, SelectiveRMNMF
 from smrmf._records import read_tree
-from smrmf.factorization import _checkpoint
+from smrmf.factorization import _checkpoint, _fit_key
+from smrmf.factorization._fit_key import described
 from smrmf.factorization._loop import LoopState, Status, to_go_on
 from smrmf.factorization._slots import FixedPoints, GraphTerm, RankedExemplars, Slots
 
@@ -424,6 +425,23 @@ def test_another_table_method_or_version_is_refused(path, monkeypatch):
     refused(MODEL, TABLE, path, r"another fit, by smrmf 0\.1\.0: give another path")
 
 
+@pytest.mark.parametrize("piece", [1, 100, 10**6])
+def test_every_entry_of_a_table_counts_in_whatever_pieces_it_is_read(piece, monkeypatch):
+    whole = described("init", X)
+    monkeypatch.setattr(_fit_key, "PIECE", piece)
+    assert described("init", X) == described("init", np.asfortranarray(X)) == whole
+    seen = {whole, described("init", X.reshape(-1, 3)), described("init", X.astype(np.float32))}
+    for place in (0, 1, 1000, X.size - 1):
+        changed = X.copy()
+        changed.flat[place] += 1e-9
+        seen.add(described("init", changed))
+    assert len(seen) == 7
+    words = described("init", WORDS)
+    changed = WORDS.copy()
+    changed.indices[-1] = (changed.indices[-1] + 1) % 700
+    assert described("init", changed) != words
+
+
 def test_what_is_inside_of_parameters_counts_but_not_the_number_of_threads(path):
     def fitted(selector):
         return SelectiveRMNMF(4, selector=selector, **SETTINGS).set_callbacks(Checkpoint(path)).fit(X)
@@ -431,12 +449,12 @@ def test_what_is_inside_of_parameters_counts_but_not_the_number_of_threads(path)
     fitted(ESC(4, exemplars=20, random_state=0, n_jobs=1))
     fitted(ESC(4, exemplars=20, random_state=0, n_jobs=2))
     for other in (ESC(4, exemplars=21, random_state=0), ESC(4, exemplars=20, random_state=1), KDPP(20)):
-        with pytest.raises(ValueError, match="another fit, with selector=ESC"):
+        with pytest.raises(ValueError, match="another fit, with another selector: give"):
             fitted(other)
     path.unlink()
     fitted(KDPP(20, random_state=np.random.RandomState(0)))
     fitted(KDPP(20, random_state=np.random.RandomState(0)))
-    with pytest.raises(ValueError, match="another fit, with selector=KDPP"):
+    with pytest.raises(ValueError, match="another fit, with another selector: give"):
         fitted(KDPP(20, random_state=np.random.RandomState(1)))
 
 
@@ -448,7 +466,7 @@ def test_neighbors_of_a_transformer_are_those_it_has_learned(path):
     kind = KNeighborsTransformer(n_neighbors=25, mode="distance")
     fitted(clone(kind).fit(X))
     fitted(clone(kind).fit(X))
-    with pytest.raises(ValueError, match="another fit, with neighbors=KNeighborsTransformer"):
+    with pytest.raises(ValueError, match="another fit, with another neighbors: give"):
         fitted(clone(kind).fit(X + np.eye(6)[0] * np.arange(len(X))[:, None]))
 
 

@@ -22,6 +22,8 @@ WITHOUT_EFFECT = {"n_jobs", "verbose"}
 LIMITS = {"max_iter", "tol"}
 # Bytes that are hashed at a time: rows that do not lie behind each other are copied.
 PIECE = 2**24
+# Longer values of parameters, such as whole selectors, a sentence leaves out.
+LONGEST_SHOWN = 100
 
 
 def fit_key(model: Any, data: Any, magnitude: float) -> dict[str, Any]:
@@ -56,6 +58,8 @@ def difference(theirs: dict[str, Any], ours: dict[str, Any]) -> str:
         return f"by smrmf {theirs['version']}"
     for name, value in ours["parameters"].items():
         if (other := theirs["parameters"].get(name)) != value:
+            if len(str(other)) + len(value) > LONGEST_SHOWN:
+                return f"with another {name}"
             return f"with {name}={other}, where this one has {name}={value}"
     return "" if theirs == ours else "with other parameters"
 
