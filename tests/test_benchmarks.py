@@ -12,7 +12,9 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the benchmarks are not distributed with the tests")
-@pytest.mark.parametrize("name", ["kernels.py", "methods.py", "quality.py", "speed.py", "usual_seconds.py"])
+@pytest.mark.parametrize(
+    "name", ["kernels.py", "methods.py", "quality.py", "scale.py", "speed.py", "usual_seconds.py"]
+)
 def test_help(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])
     monkeypatch.syspath_prepend(FOLDER)
