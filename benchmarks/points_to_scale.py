@@ -8,8 +8,8 @@ BLOCK = 100_000
 # Standard deviation of the middles of the blobs, where that inside of a blob is 1: a point in ten is nearer
 # to another middle than to its own.
 APART = 0.45
-# Of the manifolds: intrinsic dimension, and how far apart their middles lie. They touch.
-DIMENSION, MIDDLES = 8, 0.35
+# Of the manifolds: intrinsic dimension, and how far apart their middles lie: they cross.
+DIMENSION, MIDDLES = 8, 0.1
 
 KINDS = ("blobs", "manifolds")
 

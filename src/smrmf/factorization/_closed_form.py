@@ -57,7 +57,7 @@ class CandidateLists:
 
     def blocks(self) -> list[slice]:
         """Cut the columns into blocks for the threads, the narrower the longer the lists are."""
-        return row_blocks(len(self.bound_outside), max(512, len(self.D) // len(self.bound_outside)))
+        return row_blocks(len(self.bound_outside), max(128, len(self.D) // len(self.bound_outside)))
 
     def widen(self, dissimilarity: AbstractDissimilarity, rows: np.ndarray) -> CandidateLists:
         """Double the lists of some columns."""

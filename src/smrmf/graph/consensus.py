@@ -95,7 +95,7 @@ def consensus_labels(
     joined_share = joined_shares(W, np.column_stack(voters))
     trusted = trusted_graph(W, joined_share)
     later = later_candidates(trusted, find_grains(voters), n_clusters, random_state, pool, step)
-    labels = most_telling(W, [*voters, *lenient, *later], n_clusters)
+    labels = most_telling(W, [*voters, *lenient, *later], n_clusters, pool)
     labels = relabel_by_size(settle_by_means(points, labels, n_clusters, nearest, pool), n_clusters)
     stability = float(np.mean([adjusted_rand(labels, other, n_clusters) for other in voters]))
     return Consensus(labels, stability, voted_shares(labels, voters, n_clusters, W.dtype))
@@ -190,11 +190,12 @@ def trusted_graph(W: sp.csr_array, joined_share: np.ndarray) -> sp.csr_array:
     return sp.csr_array((W.data * trust, W.indices, W.indptr), shape=W.shape)
 
 
-def most_telling(W: sp.csr_array, candidates: list[np.ndarray], n_clusters: int) -> np.ndarray:
+def most_telling(
+    W: sp.csr_array, candidates: list[np.ndarray], n_clusters: int, pool: Pool = SERIAL
+) -> np.ndarray:
     """Choose among clusterings: of those that cut little, the one that tells the most of neighbours."""
     filled, leaks, tells = np.empty((3, len(candidates)))
-    for place, labels in enumerate(candidates):
-        J = shares_between(W, labels, n_clusters)
+    for place, J in enumerate(pool.map(lambda labels: shares_between(W, labels, n_clusters), candidates)):
         filled[place], leaks[place] = np.count_nonzero(J.sum(axis=1)), leak(J)
         tells[place] = information(J, ENTROPY_POWER)
     # Fewer clusters than wanted cut less, and are no answer.
