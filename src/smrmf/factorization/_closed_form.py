@@ -193,14 +193,15 @@ class ClosedFormAffinity(AbstractAffinity[ClosedFormState]):
         The value has the input D, not D-hat: the latent part of D-hat stands for the trace, which the loop
         adds itself (paper note 10).
         """
-        lists, pool, Zt = state.lists, self.dissimilarity.space.pool, self.representation(state)
+        lists, pool = state.lists, self.dissimilarity.space.pool
         values = pool.map(
             lambda columns: columns_value(
                 lists.indptr[columns.start : columns.stop + 1], lists.D, state.delta[columns], state.z
             ),
             lists.blocks(),
         )
-        weights, kept = self.neighborhoods.graph(Zt)
+        # Z is handed over, and gone when the rows of its exemplars are taken out.
+        weights, kept = self.neighborhoods.graph(self.representation(state))
         return GraphTerm(weights, self.beta * sum(values), kept)
 
     def solve(

@@ -127,18 +127,30 @@ def find_candidates(
     voters: list[np.ndarray] = []
     lenient: list[np.ndarray] = []
     for graph in itertools.chain([W], more):
-        joined, components = join_components(X, graph, n_clusters, pool)
-        spectrum = smoothest(joined, components, twice(n_clusters), random_state, pool)
-        step()
-        for n_columns in (n_clusters, twice(n_clusters)):
-            embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
-            for _ in range(ROUNDS):
-                cells = kmeans_labels(embedding, n_cells(len(embedding), n_clusters), random_state, 1)
-                voter, other = merged(cell_shares(W, cells), cells, n_clusters)
-                voters.append(voter)
-                lenient.append(other)
-                step()
+        for cells in cells_of_graph(X, graph, n_clusters, random_state, pool, step):
+            voter, other = merged(cell_shares(W, cells), cells, n_clusters)
+            voters.append(voter)
+            lenient.append(other)
+            step()
     return voters, lenient
+
+
+def cells_of_graph(
+    X: Any,
+    graph: sp.csr_array,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool,
+    step: Step,
+) -> Iterator[np.ndarray]:
+    """Yield several clusterings of the points into more cells than clusters, by one graph."""
+    joined, components = join_components(X, graph, n_clusters, pool)
+    spectrum = smoothest(joined, components, twice(n_clusters), random_state, pool)
+    step()
+    for n_columns in (n_clusters, twice(n_clusters)):
+        embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
+        for _ in range(ROUNDS):
+            yield kmeans_labels(embedding, n_cells(len(embedding), n_clusters), random_state, 1)
 
 
 def later_candidates(

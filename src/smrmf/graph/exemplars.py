@@ -124,6 +124,7 @@ class Neighborhoods:
         # In the order of the points, in which the columns of Zt are read fastest.
         chosen = largest_places(exemplar_scores(Zt, self.rule), self.n_exemplars)
         rows = rows_of_z(Zt, chosen)
+        del Zt
         if self.neighbors is not None:
             known = self.neighbors[chosen]
             rows = rows.multiply(neighbor_graph(known, np.ones(known.shape, rows.dtype), n)).tocsr()
