@@ -10,13 +10,18 @@ from scipy.spatial.distance import cdist
 
 from smrmf._parallel import SERIAL, thread_pool
 from smrmf.graph import approximate
-from smrmf.graph.approximate import CellSearch, Questions, Sample, cells_to_ask, find_in_cells
+from smrmf.graph.approximate import CellSearch, Sample, asked_by_points, cells_to_ask, find_in_cells
 from smrmf.graph.candidates import Neighbors
 from smrmf.graph.cells import Cells, train_cells
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.graph.search import EXACT_PAIRS, is_searched_in_cells, nearest
+from smrmf.graph.search import MOST_EXACT, InCells, SearchAmong, is_searched_in_cells, nearest
 
 K = 15
+
+
+def of_queries(X, queries, known=None):
+    """Return the nearest rows of X to queries, as a search in cells finds them."""
+    return SearchAmong.prepare(X, K, "approximate", SERIAL, known).nearest(queries, SERIAL)
 
 
 def true_recall(found, X, queries=None):
@@ -63,8 +68,7 @@ def test_distances_are_those_of_the_exact_search_to_the_last_bit():
 def test_all_cells_together_hold_the_nearest_of_all_points():
     X, _ = overlapping(2500)
     cells = Cells.of(X, *train_cells(X, SERIAL))
-    questions = Questions(X, np.arange(len(X)), cells.of_point)
-    found = CellSearch(X, cells, cells.number).nearest(questions, K, SERIAL)
+    found = CellSearch(cells, cells.number).nearest(asked_by_points(cells), K, SERIAL)
     exact = find_neighbors(X, K)
     assert_array_equal(found.indices, exact.indices)
     assert_array_equal(found.squared, exact.squared)
@@ -96,21 +100,57 @@ def test_the_answer_does_not_depend_on_the_number_of_threads(table):
 
 def test_queries_find_their_copies():
     X, _ = sheets(4000)
-    found = nearest(X, K, X[::3].copy(), how="approximate")
+    found = of_queries(X, X[::3].copy())
     assert_array_equal(found.indices[:, 0], np.arange(0, len(X), 3))
     assert_array_equal(found.squared[:, 0], 0)
 
 
 def test_new_points_find_nearly_all_of_their_neighbors():
     X, _ = sheets(5000)
-    found = nearest(X[:4000], K, X[4000:] + 0.01, how="approximate")
+    found = of_queries(X[:4000], X[4000:] + 0.01)
+    assert not found.exact
     assert true_recall(found, X[:4000], X[4000:] + 0.01) >= 0.95
+
+
+def test_what_a_query_finds_does_not_depend_on_the_others():
+    X, _ = overlapping(4000)
+    queries = X[3000:] + 0.01
+    together = of_queries(X[:3000], queries)
+    for some in (slice(0, 1), slice(10, 400)):
+        apart = of_queries(X[:3000], queries[some])
+        assert_array_equal(apart.indices, together.indices[some])
+        assert_array_equal(apart.squared, together.squared[some])
+
+
+def test_cells_that_are_known_are_searched_as_deep_as_is_known():
+    X, _ = sheets(5000)
+    cells = InCells(*train_cells(X, SERIAL))
+    anew = of_queries(X, X[::7] + 0.01)
+    asked = [of_queries(X, X[::7] + 0.01, cells._replace(n_asked=n)) for n in (1, anew.n_asked)]
+    assert true_recall(asked[0], X, X[::7] + 0.01) < true_recall(asked[1], X, X[::7] + 0.01)
+    assert_array_equal(asked[1].indices, anew.indices)
+    # All of them where most cells had to be asked.
+    assert of_queries(X, X[::7], cells._replace(n_asked=0)).exact
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_the_order_of_the_table_changes_no_list(ordered):
+    # A point at two rows of the table: only its number is another one.
+    X, _ = sheets(3000)
+    centers, of_point = train_cells(X, SERIAL)
+    found = find_in_cells(K, Cells.of(X, centers, of_point), SERIAL)
+    order = np.argsort(of_point, kind="stable") if ordered else np.random.default_rng(0).permutation(3000)
+    other = find_in_cells(K, Cells.of(X[order], centers, of_point[order]), SERIAL)
+    # Another sample tells how many cells are asked.
+    assert np.mean(other.squared == found.squared[order]) > 0.97
+    same = other.squared == found.squared[order]
+    assert_array_equal(order[other.indices][same], found.indices[order][same])
 
 
 def test_what_would_have_to_be_compared_with_all_is_searched_exactly():
     # Of noise in 200 dimensions no cell is near.
     X = np.random.default_rng(0).normal(size=(2500, 200))
-    assert find_in_cells(X, K, *train_cells(X, SERIAL), SERIAL) is None
+    assert find_in_cells(K, Cells.of(X, *train_cells(X, SERIAL)), SERIAL) is None
     found = nearest(X, K, how="approximate")
     assert found.exact
     assert_array_equal(found.indices, find_neighbors(X, K).indices)
@@ -141,15 +181,14 @@ def test_a_search_that_finds_too_few_goes_on_harder(monkeypatch):
 def test_more_cells_are_asked_for_more_recall(monkeypatch):
     X, _ = overlapping(4000)
     cells = Cells.of(X, *train_cells(X, SERIAL))
-    questions = Questions(X, np.arange(len(X)), cells.of_point)
-    asking = questions.part(np.arange(0, 4000, 20))
-    sample = Sample(asking, CellSearch(X, cells, cells.number).nearest_of_few(asking, K, SERIAL))
+    asking = asked_by_points(cells).part(np.arange(0, 4000, 20))
+    sample = Sample(asking, CellSearch(cells, cells.number).nearest_of_few(asking, K, SERIAL))
     numbers = []
     for aimed in (0.5, 0.9, 1.0):
         monkeypatch.setattr(approximate, "AIMED_RECALL", aimed)
         n_asked = cells_to_ask(cells, sample)
         numbers.append(n_asked)
-        found = CellSearch(X, cells, n_asked).nearest(sample.questions, K, SERIAL)
+        found = CellSearch(cells, n_asked).nearest(sample.questions, K, SERIAL)
         assert np.mean(found.squared <= sample.neighbors.squared[:, -1:]) >= aimed - 1e-12
     assert numbers[0] < numbers[1] < numbers[2]
 
@@ -176,8 +215,7 @@ def test_lists_longer_than_the_cells_that_are_asked_are_filled():
     # Of 25 points each, with one cell asked, lists of 60 cannot be.
     X, _ = sheets(2500)
     cells = Cells.of(X, *train_cells(X, SERIAL))
-    questions = Questions(X, np.arange(len(X)), cells.of_point)
-    found = CellSearch(X, cells, 1).nearest(questions, 200, SERIAL)
+    found = CellSearch(cells, 1).nearest(asked_by_points(cells), 200, SERIAL)
     assert np.isfinite(found.squared).all()
     assert all(len(set(row)) == 200 for row in found.indices.tolist())
 
@@ -194,12 +232,10 @@ def test_where_digits_are_lost_points_are_compared_by_differences(monkeypatch):
 
 
 def test_which_tables_are_searched_in_cells():
-    edge = round(EXACT_PAIRS**0.5)
-    table = np.empty((edge + 1, 1))
+    table = np.empty((MOST_EXACT + 1, 1))
     assert not is_searched_in_cells(table[:-1], "auto")
     assert is_searched_in_cells(table, "auto")
     assert is_searched_in_cells(table[:3000], "approximate")
     assert not is_searched_in_cells(table, "exact")
-    # Too few for cells; few questions to many points.
+    # Too few for cells.
     assert not is_searched_in_cells(table[:1000], "approximate")
-    assert not is_searched_in_cells(table, "auto", n_queries=100)

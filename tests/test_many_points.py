@@ -10,12 +10,12 @@ from many_points import overlapping, sheets
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
-from smrmf import AMRMF, RMNMF, SMRMF, FastSMRMF, SelectiveRMNMF
+from smrmf import AMRMF, RMNMF, SMRMF, FastSMRMF, SelectiveRMNMF, load, save
 from smrmf._parallel import SERIAL
 from smrmf._validation import Sizes
 from smrmf.factorization._plane import alternating, in_plane_of_means
 from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
-from smrmf.graph import labels, spectrum
+from smrmf.graph import labels, search, spectrum
 from smrmf.graph.labels import indicator
 from smrmf.inspection import suggest_n_clusters
 
@@ -151,11 +151,67 @@ def test_an_interrupted_fit_leaves_the_earlier_one():
 
 
 def test_the_number_of_clusters_is_found_among_many_points(monkeypatch):
-    from smrmf.graph import search
-
-    monkeypatch.setattr(search, "EXACT_PAIRS", 2000**2)
+    monkeypatch.setattr(search, "MOST_EXACT", 2000)
     X, _ = sheets(2500, n_sheets=4)
     assert suggest_n_clusters(X, range(2, 8), random_state=0).n_clusters == 4
+
+
+# New points
+
+
+ANSWERS = ("predict", "transform", "predict_proba", "outlier_scores")
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_answer_for_a_point_does_not_depend_on_the_others(dtype):
+    X, _ = overlapping(3000, dtype=dtype)
+    model, new = fit(X[:2400]), X[2400:]
+    assert model.neighbor_recall_ < 1
+    for name in ANSWERS:
+        together = getattr(model, name)(new)
+        apart = np.concatenate([getattr(model, name)(new[rows]) for rows in (slice(0, 7), slice(7, None))])
+        # Products of matrices of other sizes round otherwise.
+        assert_allclose(apart, together, rtol=1e-3, atol=1e-4 if dtype == np.float32 else 1e-10)
+
+
+def test_new_points_are_looked_for_in_the_cells_of_the_fit(monkeypatch, tmp_path):
+    X, _ = overlapping(2500)
+    model = fit(X)
+    save(model, tmp_path / "model.smrmf")
+    loaded, found = load(tmp_path / "model.smrmf"), model.predict_proba(X + 0.01)
+    monkeypatch.setattr(search, "train_cells", None)
+    assert_array_equal(model.predict_proba(X + 0.01), found)
+    assert_array_equal(loaded.predict_proba(X + 0.01), found)
+
+
+def test_a_table_of_fewer_dimensions_has_cells_in_its_own_columns():
+    X, _ = sheets(2500, m=20, dimension=2)
+    wide = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(150, 20)))[0].T
+    model, plain = fit(wide[:2200]), fit(X[:2200])
+    assert model._fit_centers.shape == (plain._fit_centers.shape[0], 150)
+    for c, center in enumerate(model._fit_centers):
+        assert_allclose(center, wide[:2200][model._fit_cell_of == c].mean(axis=0), atol=1e-9)
+    one, other = model.outlier_scores(wide[2200:]), plain.outlier_scores(X[2200:])
+    assert np.mean(np.abs(one - other) < 1e-6) > 0.97
+
+
+def test_a_fit_of_few_points_forgets_the_cells_of_an_earlier_one():
+    X, _ = sheets(2500)
+    model = fit(X)
+    model.fit(X[:500])
+    assert model._fit_centers is model._fit_cell_of is model._fit_asked is None
+    assert_array_equal(model.predict(X), fit(X[:500]).predict(X))
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_where_all_points_were_compared_new_ones_are_too():
+    # Of noise in 200 dimensions no cell is near.
+    X = np.random.default_rng(0).normal(size=(2600, 200))
+    model = fit(X[:2500], max_iter=2, tol=1)
+    assert model.neighbor_recall_ == 1
+    assert model._fit_asked == 0
+    exact = fit(X[:2500], "exact", max_iter=2, tol=1)
+    assert_allclose(model.outlier_scores(X[2500:]), exact.outlier_scores(X[2500:]), rtol=1e-9)
 
 
 # The plane of the means

@@ -13,6 +13,7 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from many_points import overlapping
 from sklearn import decomposition, impute, preprocessing
 from sklearn.base import BaseEstimator
 from sklearn.callback import ProgressBar
@@ -414,6 +415,24 @@ def test_contents_that_would_lead_out_of_arrays_are_refused(tmp_path):
     model = fitted()
     model.affinity_.indices[0] = 10**6
     refused(smrmf.save(model, tmp_path / "m", overwrite=True), "is damaged .*indices")
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "sentence"),
+    [
+        ("_fit_centers", lambda centers: centers[:, 1:], "the centres of its cells are no points"),
+        ("_fit_centers", lambda centers: centers * np.nan, "the centres of its cells are no points"),
+        ("_fit_cell_of", lambda of_point: of_point[1:], "its cells are not those of its points"),
+        ("_fit_cell_of", lambda of_point: of_point.astype(float), "its cells are not those of its points"),
+        ("_fit_cell_of", lambda of_point: of_point - 1, "its points lie in cells that it does not have"),
+        ("_fit_cell_of", lambda of_point: of_point + 40, "its points lie in cells that it does not have"),
+        ("_fit_asked", lambda n_asked: n_asked + 50, "it asks .* of 47 cells"),
+    ],
+)
+def test_cells_that_are_not_those_of_the_points_are_refused(name, wrong, sentence, tmp_path):
+    model = smrmf.FastSMRMF(3, neighbors="approximate", random_state=0).fit(overlapping(2200)[0])
+    setattr(model, name, wrong(getattr(model, name)))
+    refused(smrmf.save(model, tmp_path / "m"), sentence)
 
 
 def test_caches_of_pickles_are_neither_saved_nor_loaded(parts, tmp_path):

@@ -28,7 +28,7 @@ from smrmf.graph.graphs import neighbor_graph, simplex_graph
 from smrmf.graph.means import ClusterMeans, votes_of_means
 from smrmf.graph.membership import favor_labels, mean_distances, one_hot, outlyingness
 from smrmf.graph.neighbors import MeasuredPoints
-from smrmf.graph.search import SearchAmong
+from smrmf.graph.search import InCells, SearchAmong
 from smrmf.kernels.scaling import directions
 
 # What rows are compared by: as they are, or by their directions alone.
@@ -52,10 +52,14 @@ class Factorization(
     A fit sets ``labels_``, ``embedding_`` (G), ``components_`` (F), what :func:`~smrmf.factorization.
     _certainty.certainty` says, and for new points the training data ``_fit_data``, divided by
     ``_magnitude``, and the number of neighbours ``_fit_neighbors`` to ask. Where rows are not compared as
-    they are, it also sets ``_fit_metric``.
+    they are, it also sets ``_fit_metric``, and where it has looked for neighbours in cells
+    (:class:`~smrmf.graph.search.InCells`), ``_fit_centers``, ``_fit_cell_of`` and ``_fit_asked``.
     """
 
     _fit_metric: str = "euclidean"
+    _fit_centers: np.ndarray | None = None
+    _fit_cell_of: np.ndarray | None = None
+    _fit_asked: int | None = None
 
     def fit_transform(self, X: Any, y: None = None) -> np.ndarray:
         """Cluster the rows of X and return their embedding.
@@ -179,9 +183,8 @@ class Factorization(
         ``ask`` is told the training points once, and returns who answers for queries and their neighbours.
         """
         checked = self._checked(X)
-        n = checked.shape[0]
         with thread_pool(self.n_jobs) as pool:
-            search = self._search(n, lambda rows: self._comparable(checked[rows]), pool)
+            search = self._search(pool)
             answer, parts = ask(search.points), []
             for rows in batches(*checked.shape):
                 queries = search.points.queries(self._comparable(checked[rows]))
@@ -249,14 +252,17 @@ class Factorization(
             data = as_dense(type(self).__name__, data, 1)
         return data
 
-    def _search(self, n_queries: int, some: Callable[[np.ndarray], Any], pool: Pool) -> SearchAmong:
-        """Return a search among the training points for so many new ones; ``some`` returns those named."""
+    def _search(self, pool: Pool) -> SearchAmong:
+        """Return a search among the training points for new ones."""
         # One more than k: (5.18) gives k neighbours a share by the distance of the next one.
         count = min(self._fit_neighbors + 1, self._fit_data.shape[0])
         # Neighbours that were given say nothing of new points.
         how = getattr(self, "neighbors", "auto")
-        how = "exact" if isinstance(how, str) and how == "exact" else "auto"
-        return SearchAmong.prepare(self._fit_data, count, how, n_queries, some, pool)
+        how = how if isinstance(how, str) else "auto"
+        known = None
+        if self._fit_centers is not None and self._fit_cell_of is not None:
+            known = InCells(self._fit_centers, self._fit_cell_of, self._fit_asked)
+        return SearchAmong.prepare(self._fit_data, count, how, pool, known)
 
     def _weights(self, near: Neighbors) -> sp.csr_array:
         """Return the weight of every training point for every new one; rows sum to one."""

@@ -197,10 +197,11 @@ class ManifoldInput(NamedTuple):
 
 
 class Searched(NamedTuple):
-    """What a search has found: the neighbours, and the order in which the points are learned from."""
+    """What a search has found: the neighbours, and of many points the order of learning, and their cells."""
 
     neighbors: Neighbors
     order: np.ndarray | None = None
+    cells: InCells | None = None
 
 
 @dataclass(frozen=True)
@@ -215,7 +216,8 @@ class Problem:
     ``graph()`` is the symmetric graph of it, on which clusters of any shape and first projections are found;
     ``wide_graph()`` is the same of twice as many neighbours, as far as there are points.
     ``groups()`` tells which points are identical. All are made on first use. Where ``copies``
-    leaves some out, everything here is of the distinct points. Of ``many``, neighbours are approximate.
+    leaves some out, everything here is of the distinct points. Many points lie in ``cells``, in whose order
+    they are.
     """
 
     data: np.ndarray | sp.csr_array
@@ -232,9 +234,14 @@ class Problem:
     graph: Callable[[], sp.csr_array]
     groups: Callable[[], np.ndarray]
     copies: Copies
-    many: bool
+    cells: InCells | None
     random_state: np.random.RandomState
     pool: Pool
+
+    @property
+    def many(self) -> bool:
+        """Tell whether the points are so many that their neighbours are approximate."""
+        return self.cells is not None
 
     def groups_of_rows(self) -> np.ndarray:
         """Tell which of all rows are identical, those left out included."""
@@ -284,13 +291,12 @@ def prepare(
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
     searched, how = given.data if sp.issparse(given.data) else reduced, given.search
-    memory, order = memory or NoMemory(random_state), None
+    memory, order, cells = memory or NoMemory(random_state), None, None
     known = memory.recall(SEARCH)
-    many = is_searched_in_cells(searched, how)
-    if many and known is None:
-        how, order = InCells(*remember(train_cells, searched, pool)).ordered()
-    elif many:
-        order = known.order
+    if known is not None:
+        order, cells = known.order, known.cells
+    elif is_searched_in_cells(searched, how):
+        cells, order = InCells(*remember(train_cells, searched, pool)).ordered()
     if order is not None:
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
         alone, data = reduced is given.data, given.data
@@ -301,10 +307,13 @@ def prepare(
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     if known is None:
+        how = how if cells is None else cells
         points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
-        memory.keep(SEARCH, Searched(neighbors, order))
+        cells = None if cells is None else cells._replace(n_asked=neighbors.n_asked)
+        memory.keep(SEARCH, Searched(neighbors, order, cells))
     else:
-        points, neighbors = (many_points if many else measured_points)(searched), known.neighbors
+        neighbors = known.neighbors
+        points = measured_points(searched) if cells is None else many_points(searched)
     measured = neighbors
     if not isinstance(given.search, str):
         measured = neighbors._replace(squared=distances_of(points, neighbors.indices, pool))
@@ -326,10 +335,10 @@ def prepare(
         neighbors=neighbors,
         measured=measured,
         representation=representation,
-        graph=graph if many else cache(graph),
+        graph=cache(graph) if cells is None else graph,
         groups=groups,
         copies=copies,
-        many=many,
+        cells=cells,
         random_state=random_state,
         pool=pool,
     )

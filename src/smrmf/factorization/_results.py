@@ -13,6 +13,7 @@ from smrmf.factorization._loop import LoopState, Solution, Status
 from smrmf.factorization._points import Problem
 from smrmf.factorization._slots import GraphTerm, Slots, check_pair
 from smrmf.factorization._start import Start
+from smrmf.graph.cells import means_of_cells
 from smrmf.graph.columns import ColumnsWarning, column_notes, numbered_names
 from smrmf.graph.exemplars import Matrix
 from smrmf.graph.labels import consecutive_labels, empty_columns_last
@@ -88,7 +89,18 @@ def for_new_points(problem: Problem, last: bool = False) -> dict[str, Any]:
         "_fit_metric": problem.metric,
         "_magnitude": problem.magnitude,
         "_fit_neighbors": problem.sizes.n_neighbors,
-    }
+    } | fitted_cells(problem, data)
+
+
+def fitted_cells(problem: Problem, data: Any) -> dict[str, Any]:
+    """Name the cells in which new points look for their neighbours among all points of the fit, if any."""
+    if problem.cells is None:
+        return {"_fit_centers": None, "_fit_cell_of": None, "_fit_asked": None}
+    centers, of_point, n_asked = problem.cells
+    of_row = problem.copies.rows(of_point)
+    if centers.shape[1] != data.shape[1]:  # found in other coordinates
+        centers = means_of_cells(data, of_row, len(centers))
+    return {"_fit_centers": centers, "_fit_cell_of": of_row, "_fit_asked": n_asked}
 
 
 def rows_without_direction(problem: Problem) -> str:

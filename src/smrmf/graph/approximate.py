@@ -73,7 +73,6 @@ class Sample(NamedTuple):
 class CellSearch:
     """Points in cells, of which every query asks the same number."""
 
-    X: np.ndarray
     cells: Cells
     n_asked: int
 
@@ -81,14 +80,14 @@ class CellSearch:
         self, questions: Questions, n_neighbors: int, pool: Pool, progress: Progress = NOBODY
     ) -> Neighbors:
         """Return the nearest points in the cells that each query asks."""
-        squared, indices = empty_lists(len(questions.own), n_neighbors, self.X.dtype, len(self.X))
+        squared, indices = self._lists(len(questions.own), n_neighbors)
 
         def search_block(rows: np.ndarray) -> None:
             # Each block writes to lists of its own.
             squared[rows], indices[rows] = self._ask(questions.part(rows), n_neighbors, self.n_asked)
 
         pool.map(search_block, questions.blocks(), progress)
-        return Neighbors(indices, squared, exact=False)
+        return Neighbors(indices, squared, exact=False, n_asked=self.n_asked)
 
     def nearest_of_few(self, questions: Questions, n_neighbors: int, pool: Pool) -> Neighbors:
         """Return the same for few queries, in few blocks, whatever cells they lie in: where all are asked."""
@@ -105,12 +104,14 @@ class CellSearch:
         choice = cells.near[block.cell[0], : CHOICE * n_asked]
         to_centers = cells.squared_distances(queries, choice)
         asked = smallest_columns(to_centers, n_asked)
-        best, index = empty_lists(len(queries), n_neighbors + SPARE_CANDIDATES, self.X.dtype, len(self.X))
-        own = np.where(block.own < 0, -1, cells.order[block.own])
+        best, index = self._lists(len(queries), n_neighbors + SPARE_CANDIDATES)
+        own = block.own
+        if cells.places is not None:
+            own = np.where(own < 0, -1, cells.places[own])
         for column in np.flatnonzero(asked.any(axis=0)):
             cells.merge_nearest(choice[column], queries, own, np.flatnonzero(asked[:, column]), best, index)
-        indices, exact = cells.places[index], np.empty_like(best)
-        pair_squared_distances(queries, self.X, indices, exact)
+        indices, exact = cells.rows(index), np.empty_like(best)
+        pair_squared_distances(queries, cells.X, indices, exact)
         exact[np.isinf(best)] = np.inf  # where a list is not full
         exact, indices = by_distance(exact, indices)
         # The product form has the rounding of the distance to the farthest centre that was asked.
@@ -130,51 +131,47 @@ class CellSearch:
         """Compare one query with all points of some cells by differences, which never cancel."""
         indices = np.concatenate([self.cells.members(cell) for cell in asked])
         indices = indices[indices != query.own][None, :]
-        exact = np.empty(indices.shape, self.X.dtype)
-        pair_squared_distances(query.X, self.X, indices, exact)
+        exact = np.empty(indices.shape, query.X.dtype)
+        pair_squared_distances(query.X, self.cells.X, indices, exact)
         exact, indices = by_distance(exact, indices)
         return exact[0, :size], indices[0, :size]
 
+    def _lists(self, n_queries: int, size: int) -> tuple[np.ndarray, np.ndarray]:
+        return empty_lists(n_queries, size, self.cells.X.dtype, len(self.cells.X))
+
 
 def find_in_cells(
-    X: np.ndarray,
-    n_neighbors: int,
-    centers: np.ndarray,
-    of_point: np.ndarray,
-    pool: Pool,
-    progress: Progress = NOBODY,
+    n_neighbors: int, cells: Cells, pool: Pool, progress: Progress = NOBODY
 ) -> Neighbors | None:
-    """Find nearly all of the nearest rows of X to every row but itself.
+    """Find nearly all of the points nearest to every point but itself.
 
     None where comparing all is as fast.
     """
-    cells, questions = Cells.of(X, centers, of_point), Questions(X, np.arange(len(X)), of_point)
-    found = tuned_search(X, n_neighbors, cells, questions.part(sample_of(len(X))), pool)
+    found = tuned_search(n_neighbors, cells, pool)
     if found is None:
         return None
     search, recall = found
-    return search.nearest(questions, n_neighbors, pool, progress)._replace(recall=recall)
+    return search.nearest(asked_by_points(cells), n_neighbors, pool, progress)._replace(recall=recall)
 
 
-def sample_of(n_queries: int) -> np.ndarray:
-    """Return some queries, evenly spread, for two samples: to choose by, and to measure by."""
-    return np.unique(np.linspace(0, n_queries - 1, 2 * SAMPLE).astype(int))
+def asked_by_points(cells: Cells) -> Questions:
+    """Return all points as queries."""
+    return Questions(cells.X, np.arange(len(cells.X)), cells.of_point)
 
 
-def tuned_search(
-    X: np.ndarray, n_neighbors: int, cells: Cells, questions: Questions, pool: Pool
-) -> tuple[CellSearch, float] | None:
-    """Choose how many cells are asked, by one half of some queries; return the recall on the other half, too.
+def tuned_search(n_neighbors: int, cells: Cells, pool: Pool) -> tuple[CellSearch, float] | None:
+    """Choose how many cells are asked, by some of the points; return the recall of as many others, too.
 
     None where comparing all is as fast.
     """
-    everywhere = CellSearch(X, cells, cells.number).nearest_of_few(questions, n_neighbors, pool)
+    some = np.unique(np.linspace(0, len(cells.X) - 1, 2 * SAMPLE).astype(int))
+    questions = asked_by_points(cells).part(some)
+    everywhere = CellSearch(cells, cells.number).nearest_of_few(questions, n_neighbors, pool)
     known = Sample(questions, everywhere)
-    # One in turn for each; a single query serves both.
-    chosen, measured = known.part(slice(0, None, 2)), known.part(slice(len(questions.own) > 1, None, 2))
+    chosen, measured = known.part(slice(0, None, 2)), known.part(slice(1, None, 2))
     n_asked = cells_to_ask(cells, chosen)
     while n_asked <= LARGEST_SHARE * cells.number:
-        search = CellSearch(X, cells, n_asked)
+        search = CellSearch(cells, n_asked)
         recall = measured.found(search.nearest(measured.questions, n_neighbors, pool).squared)
         if recall >= PROMISED_RECALL:
             return search, recall

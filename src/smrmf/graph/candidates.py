@@ -19,13 +19,14 @@ class Neighbors(NamedTuple):
     """The nearest points of every row, nearest first, ties by lower index; a point is not its own.
 
     Unless ``exact``, some of them may be missing, and farther ones stand in their places: ``recall`` is the
-    share that is there, as a sample tells.
+    share that is there, as a sample tells, where every point has asked ``n_asked`` cells.
     """
 
     indices: np.ndarray
     squared: np.ndarray
     exact: bool = True
     recall: float = 1.0
+    n_asked: int = 0
 
     def first(self, count: int) -> Neighbors:
         """Return the nearest ones only."""

@@ -14,10 +14,9 @@ import numpy as np
 
 from smrmf._numba import kernel
 from smrmf._parallel import Pool
-from smrmf._scratch import table_in_order
 from smrmf.graph.candidates import keep_smallest
 from smrmf.graph.dense_points import TILE_COLUMNS, DensePoints, center_points
-from smrmf.graph.groups import membership
+from smrmf.graph.groups import inverse_order, membership
 from smrmf.graph.neighbors import find_neighbors
 from smrmf.kernels.distances import squared_distances, squared_norms
 
@@ -30,39 +29,32 @@ TRAINED_PER_CELL, TRAINING_ITERATIONS = 32, 5
 
 @dataclass(frozen=True)
 class Cells:
-    """Points behind each other, cell by cell, and their squared distances to the centres of their cells.
+    """A table of points, and the cell that each lies in.
 
-    ``places`` has the row of every point in its table and ``order`` the place of every row, ``starts`` is
-    where each cell begins, and the end, and ``near`` has all cells in the order of their distance from each,
-    which is the first itself.
+    ``order`` has the rows of the points, cell by cell, and ``places`` where each row is in this; None where
+    the table has that order itself. ``starts`` is where each cell begins, and the end, and ``near`` has all
+    cells in the order of their distance from each, which is the first itself.
     """
 
+    X: np.ndarray
     centers: DensePoints
     of_point: np.ndarray
-    places: np.ndarray
-    order: np.ndarray
+    order: np.ndarray | None
+    places: np.ndarray | None
     starts: np.ndarray
-    points: np.ndarray
-    norms: np.ndarray
     near: np.ndarray
 
     @classmethod
     def of(cls, X: np.ndarray, centers: np.ndarray, of_point: np.ndarray) -> Self:
-        """Put the points in the order of their cells."""
-        places = np.argsort(of_point, kind="stable").astype(of_point.dtype)
+        """Find out where the points of each cell are."""
         starts = np.concatenate([[0], np.cumsum(np.bincount(of_point, minlength=len(centers)))])
-        # Mostly they come in this order, and are not copied.
-        points = X if (np.diff(of_point) >= 0).all() else table_in_order(X, places)
-        norms = np.empty(len(X), X.dtype)
-        for cell, center in enumerate(centers):
-            members = slice(starts[cell], starts[cell + 1])
-            norms[members] = squared_norms(points[members] - center)
         measured = center_points(centers)
         near = np.argsort(measured.squared_block(slice(0, len(centers))), axis=1, kind="stable")
-        near = near.astype(of_point.dtype)
-        order = np.empty_like(places)
-        order[places] = np.arange(len(places), dtype=places.dtype)
-        return cls(measured, of_point, places, order, starts, points, norms, near)
+        order = places = None
+        if (np.diff(of_point) < 0).any():
+            order = np.argsort(of_point, kind="stable").astype(of_point.dtype)
+            places = inverse_order(order)
+        return cls(X, measured, of_point, order, places, starts, near.astype(of_point.dtype))
 
     @property
     def number(self) -> int:
@@ -75,7 +67,11 @@ class Cells:
 
     def members(self, cell: int) -> np.ndarray:
         """Return the rows of the points of a cell."""
-        return self.places[self.starts[cell] : self.starts[cell + 1]]
+        return self.rows(np.arange(self.starts[cell], self.starts[cell + 1]))
+
+    def rows(self, places: np.ndarray) -> np.ndarray:
+        """Return which rows of the table are at places in the order of cells."""
+        return places if self.order is None else self.order[places]
 
     def merge_nearest(
         self,
@@ -92,8 +88,10 @@ class Cells:
         norms = squared_norms(rows)
         for start in range(self.starts[cell], self.starts[cell + 1], TILE_COLUMNS):
             tile = slice(start, min(start + TILE_COLUMNS, self.starts[cell + 1]))
-            products = rows @ (self.points[tile] - center).T
-            _keep_smallest_of(products, self.norms[tile], norms, start, own, which, best, index)
+            # Mostly the table has the order of cells, and nothing is gathered.
+            points = (self.X[tile] if self.order is None else self.X[self.order[tile]]) - center
+            products = rows @ points.T
+            _keep_smallest_of(products, squared_norms(points), norms, start, own, which, best, index)
 
 
 def train_cells(X: np.ndarray, pool: Pool) -> tuple[np.ndarray, np.ndarray]:
@@ -105,11 +103,17 @@ def train_cells(X: np.ndarray, pool: Pool) -> tuple[np.ndarray, np.ndarray]:
     centers, seen = X[sample[:number]], X[np.sort(sample)]
     for _ in range(TRAINING_ITERATIONS):
         owner = nearest_center(centers, seen, pool)
-        sizes = np.bincount(owner, minlength=number)
-        sums = membership(owner, number, np.float64) @ seen
         # A centre without points stays where it is.
-        centers = np.where(sizes[:, None] > 0, sums / np.maximum(sizes, 1)[:, None], centers).astype(X.dtype)
+        some = np.bincount(owner, minlength=number) > 0
+        centers = np.where(some[:, None], means_of_cells(seen, owner, number), centers)
     return centers, nearest_center(centers, X, pool)
+
+
+def means_of_cells(X: np.ndarray, of_point: np.ndarray, number: int) -> np.ndarray:
+    """Return the mean of the points of each cell; zero where there are none."""
+    sums = membership(of_point, number, np.float64) @ X
+    means: np.ndarray = sums / np.maximum(np.bincount(of_point, minlength=number), 1)[:, None]
+    return means.astype(X.dtype)
 
 
 def nearest_center(centers: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarray:

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from smrmf._scratch import table_of_rows
 from smrmf.graph.candidates import Neighbors
+from smrmf.graph.groups import inverse_order
 
 # Bytes that are read at once.
 CACHE_LINE = 64
@@ -44,8 +45,7 @@ class Copies:
 
     def in_order(self, order: np.ndarray) -> Copies:
         """Return the same with the distinct rows in another order."""
-        place = np.empty_like(order)
-        place[order] = np.arange(len(order), dtype=order.dtype)
+        place = inverse_order(order)
         if self.groups is None or self.first is None:
             return Copies(place, order)
         return Copies(place[self.groups], self.first[order])

@@ -1,4 +1,4 @@
-"""Points in groups: numbers that do not depend on names, and what the members of a group add up to."""
+"""Points in groups and in order: numbers that do not depend on names, sums of members, places of rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,13 @@ def numbered_by_first(keys: np.ndarray) -> np.ndarray:
     """Return the group of every point, equal keys being one, numbered in the order of their first points."""
     _, first, groups = np.unique(keys, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[groups]
+
+
+def inverse_order(order: np.ndarray) -> np.ndarray:
+    """Return the place of every row in an order of all rows."""
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order), dtype=order.dtype)
+    return places
 
 
 def membership(groups: np.ndarray, n_groups: int, dtype: Any) -> sp.csr_array:

@@ -223,7 +223,7 @@ def representatives(model: Any, compared: Any, own: int | None, n: int) -> Plain
         weights = dense_row(transposed(model.representation_)[[own]])
     else:
         with thread_pool(model.n_jobs) as pool:
-            near = model._search(1, lambda rows: compared[rows], pool).nearest(compared, pool)
+            near = model._search(pool).nearest(compared, pool)
         weights = model._weights(near).toarray().ravel()
     chosen = np.argsort(-weights, kind="stable")[: min(n, np.count_nonzero(weights > 0))]
     return PlainTable(

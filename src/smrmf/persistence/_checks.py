@@ -174,6 +174,7 @@ def check_contents(model: Any) -> None:
             part.check_format(full_check=True)
         if hasattr(part, "_fit_data"):
             _check_points(part._fit_data, part.labels_, part.embedding_)
+            _check_cells(part)
 
 
 def check_caches(model: BaseEstimator) -> None:
@@ -191,6 +192,23 @@ def _check_points(points: Any, labels: np.ndarray, embedding: np.ndarray) -> Non
         raise ModelFileError("its labels are not those of its points; save the model again")
     if labels.min() < 0 or labels.max() >= n:
         raise ModelFileError("its labels are no clusters of its points; save the model again")
+
+
+def _check_cells(model: Any) -> None:
+    centers, of_point, data = model._fit_centers, model._fit_cell_of, model._fit_data
+    if centers is None or of_point is None:
+        return
+    fitting = centers.ndim == 2 and centers.shape[1] == data.shape[1] and centers.dtype == data.dtype
+    if not fitting or not all_finite(centers):
+        raise ModelFileError("the centres of its cells are no points; save the model again")
+    if of_point.shape != (len(data),) or of_point.dtype.kind != "i":
+        raise ModelFileError("its cells are not those of its points; save the model again")
+    if of_point.min() < 0 or of_point.max() >= len(centers):
+        raise ModelFileError("its points lie in cells that it does not have; save the model again")
+    if model._fit_asked not in range(len(centers) + 1):
+        raise ModelFileError(
+            f"it asks {model._fit_asked!s:.20} of {len(centers)} cells; save the model again"
+        )
 
 
 def _parts(value: Any) -> Iterator[Any]:
