@@ -26,8 +26,9 @@ from timing_and_tables import seconds, table_line
 from smrmf import FastSMRMF
 from smrmf._parallel import thread_pool
 from smrmf.graph.candidates import Neighbors
+from smrmf.graph.cells import train_cells
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.graph.search import FEWEST_IN_CELLS, nearest
+from smrmf.graph.search import FEWEST_IN_CELLS, InCells, search
 
 N_FEATURES, N_CLUSTERS = 50, 10
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
@@ -78,12 +79,15 @@ class PeakMemory:
         raise RuntimeError(f"/proc/self/status has no {name}")
 
 
-def search_alone(X: np.ndarray) -> Neighbors:
+def search_alone(X: np.ndarray) -> tuple[np.ndarray, Neighbors]:
+    """Do the search of a fit; return the points in the order of their cells, and their neighbours."""
     with thread_pool(-1) as pool:
-        return nearest(X, N_NEIGHBORS, how="approximate", pool=pool)
+        cells, order = InCells(*train_cells(X, pool)).ordered()
+        X = X[order]
+        return X, search(X, N_NEIGHBORS, pool, cells)[1]
 
 
-def true_recall(X: np.ndarray, indices: np.ndarray, squared: Callable[[np.ndarray], np.ndarray]) -> float:
+def true_recall(X: np.ndarray, squared: Callable[[np.ndarray], np.ndarray]) -> float:
     """Return which share of the true neighbours of some points their lists have, ties included."""
     rows = np.random.default_rng(1).choice(len(X), MEASURED, replace=False)
     with thread_pool(-1) as pool:
@@ -118,7 +122,7 @@ def faiss_search(X: np.ndarray) -> tuple[float, float] | None:
         apart[(near < 0) | (near == rows[:, None])] = np.inf
         return np.sort(apart, axis=1)[:, :N_NEIGHBORS]
 
-    return took, true_recall(X, found, squared)
+    return took, true_recall(X, squared)
 
 
 def measure(kind: str, n: int, running: list[Peer]) -> tuple[float, float]:
@@ -127,12 +131,13 @@ def measure(kind: str, n: int, running: list[Peer]) -> tuple[float, float]:
     model = FastSMRMF(N_CLUSTERS, neighbors="auto", random_state=0)
     with PeakMemory() as peak:
         total = seconds(lambda: model.fit(X))
-    found: list[Neighbors] = []
-    search = seconds(lambda: found.append(search_alone(X)))
-    recall = true_recall(X, found[0].indices, lambda rows: found[0].squared[rows])
+    found: list[tuple[np.ndarray, Neighbors]] = []
+    alone = seconds(lambda: found.append(search_alone(X)))
+    ordered, near = found.pop()
+    recall = true_recall(ordered, lambda rows: near.squared[rows])
     print(
-        f"{kind}, {n} points: {total:.1f} s, {total / search:.2f}x the search ({search:.1f} s, recall "
-        f"{recall:.3f}, told {found[0].recall:.3f}), peak memory {peak.bytes / X.nbytes + 1:.1f}x the table, "
+        f"{kind}, {n} points: {total:.1f} s, {total / alone:.2f}x the search ({alone:.1f} s, recall "
+        f"{recall:.3f}, told {near.recall:.3f}), peak memory {peak.bytes / X.nbytes + 1:.1f}x the table, "
         f"{model.n_iter_} iterations, adjusted Rand index {adjusted_rand_score(y, model.labels_):.3f}",
         flush=True,
     )
@@ -145,7 +150,7 @@ def measure(kind: str, n: int, running: list[Peer]) -> tuple[float, float]:
         )
         if took > LONGEST_SECONDS:
             running.remove(peer)
-    return total, search
+    return total, alone
 
 
 def of_peer(peer: Peer, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
