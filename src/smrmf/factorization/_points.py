@@ -291,24 +291,18 @@ def prepare(
     reduced, reduction = reduce(coordinates)
     # Coordinates on some axes would lose distances along the others: those of sparse points are exact.
     searched, how = given.data if sp.issparse(given.data) else reduced, given.search
-    memory, order, cells = memory or NoMemory(random_state), None, None
-    known = memory.recall(SEARCH)
-    if known is not None:
-        order, cells = known.order, known.cells
-    elif is_searched_in_cells(searched, how):
-        cells, order = InCells(*remember(train_cells, searched, pool)).ordered()
+    memory = memory or NoMemory(random_state)
+    known: Searched | None = memory.recall(SEARCH)
+    cells, order = cells_in_order(known, searched, how, pool)
     if order is not None:
         copies, groups = copies.in_order(order), cache(partial(numbered_by_first, groups()[order]))
-        alone, data = reduced is given.data, given.data
-        # In place, or a second table would be there for the whole fit; one in a file is the user's.
-        data = table_in_order(data, order) if is_mapped(data) else take_rows_in_place(data, order)
-        searched = reduced = data if alone else reduced[order]
-        given = given._replace(data=data)
+        alone, given = reduced is given.data, in_order(given, order)
+        searched = reduced = given.data if alone else reduced[order]
     # Lists of 2 k candidates for Z, and one more neighbour, which bounds what a list leaves out.
     wanted = min(2 * sizes.n_neighbors + 1, sizes.n_samples - 1)
     if known is None:
-        how = how if cells is None else cells
-        points, neighbors = remember(search, searched, wanted, pool, how, sizes.n_neighbors, progress)
+        how, k = cells or how, sizes.n_neighbors
+        points, neighbors = remember(search, searched, wanted, pool, how, k, progress)
         cells = None if cells is None else cells._replace(n_asked=neighbors.n_asked)
         memory.keep(SEARCH, Searched(neighbors, order, cells))
     else:
@@ -342,6 +336,24 @@ def prepare(
         random_state=random_state,
         pool=pool,
     )
+
+
+def cells_in_order(
+    known: Searched | None, X: Any, how: Any, pool: Pool
+) -> tuple[InCells | None, np.ndarray | None]:
+    """Return the cells of many points, and the order in which they are learned from, if there are so many."""
+    if known is not None:
+        return known.cells, known.order
+    if not is_searched_in_cells(X, how):
+        return None, None
+    return InCells(*remember(train_cells, X, pool)).ordered()
+
+
+def in_order(given: ManifoldInput, order: np.ndarray) -> ManifoldInput:
+    """Return the input with its rows in another order."""
+    # In place, or a second table would be there for the whole fit; one in a file is the user's.
+    move = table_in_order if is_mapped(given.data) else take_rows_in_place
+    return given._replace(data=move(given.data, order))
 
 
 def distances_of(points: MeasuredPoints, indices: np.ndarray, pool: Pool) -> np.ndarray:

@@ -20,7 +20,8 @@ class RMNMF(ManifoldFactorization):
     Solves ``min ||X - G F||_{2,1} + lambda tr(G' L G)`` with G non-negative and orthonormal, (3.1) of the
     paper, where L is the Laplacian of the k-nearest-neighbour graph with adaptive heat weights. The
     l2,1 loss limits the influence of single outliers on the components. Pick it as the reference without a
-    learned graph. An iteration costs O(n m c + n k c), the neighbour search before it O(n^2 m).
+    learned graph. An iteration costs O(n m c + n k c), the neighbour search before it O(n^2 m) up to 20,000
+    points, and about O(n^1.5 m) for more dense ones.
 
     Parameters
     ----------
