@@ -1,7 +1,7 @@
 """From ten thousand points to a million: time, memory, recall and accuracy of FastSMRMF beside its peers.
 
 Run ``python benchmarks/scale.py`` on an otherwise idle machine with 12 GB of free memory; it takes about an
-hour. Everything is measured in one process: the fit, the approximate search alone (that of the library, and
+hour, and with ``--alone``, which leaves out all peers, a quarter of it. Everything is measured in one process: the fit, the approximate search alone (that of the library, and
 that of faiss where it is installed), and the peers for as long as they take less than some minutes.
 ``--agreement`` compares labels by approximate and by exact neighbours instead.
 """
@@ -125,23 +125,23 @@ def faiss_search(X: np.ndarray) -> tuple[float, float] | None:
     return took, true_recall(X, squared)
 
 
-def measure(kind: str, n: int, running: list[Peer]) -> tuple[float, float]:
+def measure(kind: str, n: int, running: list[Peer], alone: bool = False) -> tuple[float, float]:
     """Print what a fit of so many points takes; return seconds of the fit and of the search."""
     X, y = blocks_of(kind, n, N_FEATURES, N_CLUSTERS, seed=0)
     model = FastSMRMF(N_CLUSTERS, neighbors="auto", random_state=0)
     with PeakMemory() as peak:
         total = seconds(lambda: model.fit(X))
     found: list[tuple[np.ndarray, Neighbors]] = []
-    alone = seconds(lambda: found.append(search_alone(X)))
+    of_search = seconds(lambda: found.append(search_alone(X)))
     ordered, near = found.pop()
     recall = true_recall(ordered, lambda rows: near.squared[rows])
     print(
-        f"{kind}, {n} points: {total:.1f} s, {total / alone:.2f}x the search ({alone:.1f} s, recall "
+        f"{kind}, {n} points: {total:.1f} s, {total / of_search:.2f}x the search ({of_search:.1f} s, recall "
         f"{recall:.3f}, told {near.recall:.3f}), peak memory {peak.bytes / X.nbytes + 1:.1f}x the table, "
         f"{model.n_iter_} iterations, adjusted Rand index {adjusted_rand_score(y, model.labels_):.3f}",
         flush=True,
     )
-    if (theirs := faiss_search(X)) is not None:
+    if not alone and (theirs := faiss_search(X)) is not None:
         print(f"    faiss in cells: {theirs[0]:.1f} s, recall {theirs[1]:.3f}", flush=True)
     for peer in list(running):
         took, score = of_peer(peer, X, y)
@@ -150,7 +150,7 @@ def measure(kind: str, n: int, running: list[Peer]) -> tuple[float, float]:
         )
         if took > LONGEST_SECONDS:
             running.remove(peer)
-    return total, alone
+    return total, of_search
 
 
 def of_peer(peer: Peer, X: np.ndarray, y: np.ndarray) -> tuple[float, float]:
@@ -185,15 +185,16 @@ def draw(path: Path, sizes: list[int], times: dict[str, list[tuple[float, float]
     figure.savefig(path, dpi=120)
 
 
-def scale(sizes: list[int], plot: Path | None) -> None:
+def scale(sizes: list[int], plot: Path | None, alone: bool) -> None:
     # Compiles: kernels of ours, and of UMAP.
     small = blocks_of("blobs", 3000, N_FEATURES, 3, 0)[0]
     FastSMRMF(3, neighbors="approximate").fit(small)
-    umap_kmeans(small, 3, 0)
+    if not alone:
+        umap_kmeans(small, 3, 0)
     times: dict[str, list[tuple[float, float]]] = {}
     for kind in KINDS:
-        running = list(PEERS)
-        times[kind] = [measure(kind, n, running) for n in sizes]
+        running = [] if alone else list(PEERS)
+        times[kind] = [measure(kind, n, running, alone) for n in sizes]
         large = [place for place, n in enumerate(sizes) if n >= 30_000]
         if len(large) > 1:
             slope = exponent([sizes[i] for i in large], [times[kind][i][0] for i in large])
@@ -235,6 +236,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="where to draw times over sizes")
+    parser.add_argument("--alone", action="store_true", help="without the peers and faiss")
     parser.add_argument("--agreement", action="store_true", help="compare with exact neighbours instead")
     parser.add_argument("--data", type=Path, metavar="FOLDER", help="folder of the data sets")
     options = parser.parse_args()
@@ -242,7 +244,7 @@ def main() -> None:
     if options.agreement:
         agreement(options.data)
     else:
-        scale(options.sizes, options.plot)
+        scale(options.sizes, options.plot, options.alone)
     print(f"{time.perf_counter() - begun:.0f} s in all")
 
 
