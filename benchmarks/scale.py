@@ -1,9 +1,10 @@
 """From ten thousand points to a million: time, memory, recall and accuracy of FastSMRMF beside its peers.
 
-Run ``python benchmarks/scale.py`` on an otherwise idle machine with 12 GB of free memory; it takes about an
-hour, and with ``--alone``, which leaves out all peers, a quarter of it. Everything is measured in one process: the fit, the approximate search alone (that of the library, and
-that of faiss where it is installed), and the peers for as long as they take less than some minutes.
-``--agreement`` compares labels by approximate and by exact neighbours instead.
+Run ``python benchmarks/scale.py`` on an otherwise idle machine with 12 GB of free memory; it takes an hour,
+and a quarter of it with ``--alone``, which leaves out all peers. Everything is measured in one process: the
+fit, the approximate search alone (that of the library, and that of faiss where it is installed), and the
+peers for as long as they take less than some minutes. ``--agreement`` compares labels by approximate and by
+exact neighbours instead.
 """
 
 from __future__ import annotations
