@@ -18,8 +18,9 @@ GROUP = 64
 class Neighbors(NamedTuple):
     """The nearest points of every row, nearest first, ties by lower index; a point is not its own.
 
-    Unless ``exact``, some of them may be missing, and farther ones stand in their places: ``recall`` is the
-    share that is there, as a sample tells, where every point has asked ``n_asked`` cells.
+    Unless ``exact``, nothing is said of points that are not listed: some of the nearest may be missing, and
+    farther ones stand in their places. ``recall`` is the share that is there, as a sample tells, where every
+    point has asked ``n_asked`` cells.
     """
 
     indices: np.ndarray

@@ -56,7 +56,10 @@ def search(
     """
     if isinstance(how, InCells):
         found = find_in_cells(n_neighbors, Cells.of(X, how.centers, how.of_point), pool, progress)
-        return many_points(X), found or find_neighbors(X, n_neighbors, pool=pool, progress=progress)
+        if found is None:
+            # All are found, but who makes lists of many points longer would compare all of them again.
+            found = find_neighbors(X, n_neighbors, pool=pool, progress=progress)._replace(exact=False)
+        return many_points(X), found
     points = measured_points(X)
     if not isinstance(how, str):
         return points, given_neighbors(how, X, n_neighbors, needed)
