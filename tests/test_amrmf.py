@@ -20,7 +20,7 @@ from sklearn.metrics import adjusted_rand_score
 from smrmf._parallel import SERIAL
 from smrmf.factorization._closed_form import AdaptiveAffinity, ClosedFormAffinity
 from smrmf.factorization._dissimilarity import InputSpace, RoughnessDissimilarity
-from smrmf.factorization._loop import update_error, update_indicator, update_nonnegative
+from smrmf.factorization._loop import IN_PLACE
 from smrmf.factorization.amrmf import AMRMF
 from smrmf.graph.exemplars import Neighborhoods
 from smrmf.graph.graphs import Laplacian
@@ -223,13 +223,13 @@ def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
         values = [value()]
         L = Laplacian(term.weights)
         Y = G @ F
-        update_error(X, Y, L1, mu, E, Y, SERIAL)
+        IN_PLACE.shrink(X, Y, L1, mu, E)
         values.append(value())
         F = least_squares_basis(G, Y, SERIAL)
         values.append(value())
-        H = update_nonnegative(G, L @ G, L2, lam, mu)
+        H = IN_PLACE.nonnegative(G, L @ G, L2, lam, mu, None)
         values.append(value())
-        G = update_indicator(H, L @ H, L2, Y, F, lam, mu, SERIAL)
+        G = IN_PLACE.indicator(H, L @ H, L2, Y, F, lam, mu)
         values.append(value())
         state, term = affinity.update(state, X, G, H, lam, mu)
         values.append(value())

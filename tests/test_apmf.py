@@ -21,7 +21,7 @@ from sklearn.metrics import adjusted_rand_score
 from smrmf import _parallel
 from smrmf._parallel import SERIAL
 from smrmf._validation import Sizes
-from smrmf.factorization._loop import _target, update_error, update_indicator, update_nonnegative
+from smrmf.factorization._loop import IN_PLACE, _target
 from smrmf.factorization._points import KEPT_VARIANCE, ManifoldInput, Reduction, leading_axes, prepare
 from smrmf.factorization._projected import (
     ProjectedAffinity,
@@ -414,13 +414,13 @@ def test_no_update_raises_the_augmented_lagrangian(lam, alpha, mu, m, p):
         values = [value()]
         L = Laplacian(term.weights)
         fit = G @ F
-        update_error(Y, fit, L1, mu, E, fit, SERIAL)
+        IN_PLACE.shrink(Y, fit, L1, mu, E)
         values.append(value())
         F = least_squares_basis(G, fit, SERIAL)
         values.append(value())
-        H = update_nonnegative(G, L @ G, L2, lam, mu)
+        H = IN_PLACE.nonnegative(G, L @ G, L2, lam, mu, None)
         values.append(value())
-        G = update_indicator(H, L @ H, L2, fit, F, lam, mu, SERIAL)
+        G = IN_PLACE.indicator(H, L @ H, L2, fit, F, lam, mu)
         values.append(value())
         S, term = affinity.update(S, Y, G, H, lam, mu)
         values.append(value())

@@ -68,7 +68,7 @@ def test_distances_are_those_of_the_exact_search_to_the_last_bit():
 def test_all_cells_together_hold_the_nearest_of_all_points():
     X, _ = overlapping(2500)
     cells = Cells.of(X, *train_cells(X, SERIAL))
-    found = CellSearch(cells, cells.number).nearest(asked_by_points(cells), K, SERIAL)
+    found = CellSearch(cells, cells.map.number).nearest(asked_by_points(cells), K, SERIAL)
     exact = find_neighbors(X, K)
     assert_array_equal(found.indices, exact.indices)
     assert_array_equal(found.squared, exact.squared)
@@ -80,9 +80,9 @@ def test_cells_part_the_points_by_the_nearest_center():
     assert_array_equal(of_point, cdist(X, centers).argmin(axis=1))
     cells = Cells.of(X, centers, of_point)
     assert_array_equal(np.sort(cells.places), np.arange(len(X)))
-    for cell in range(cells.number):
+    for cell in range(cells.map.number):
         assert (of_point[cells.members(cell)] == cell).all()
-    assert_array_equal(cells.near, np.argsort(cdist(centers, centers), axis=1, kind="stable"))
+    assert_array_equal(cells.map.near, np.argsort(cdist(centers, centers), axis=1, kind="stable"))
 
 
 @pytest.mark.parametrize("table", [sheets, overlapping])
@@ -182,11 +182,12 @@ def test_more_cells_are_asked_for_more_recall(monkeypatch):
     X, _ = overlapping(4000)
     cells = Cells.of(X, *train_cells(X, SERIAL))
     asking = asked_by_points(cells).part(np.arange(0, 4000, 20))
-    sample = Sample(asking, CellSearch(cells, cells.number).nearest_of_few(asking, K, SERIAL))
+    sample = Sample(asking, CellSearch(cells, cells.map.number).nearest_of_few(asking, K, SERIAL))
     numbers = []
     for aimed in (0.5, 0.9, 1.0):
         monkeypatch.setattr(approximate, "AIMED_RECALL", aimed)
-        n_asked = cells_to_ask(cells, sample)
+        of_neighbors = cells.of_point[sample.neighbors.indices]
+        n_asked = cells_to_ask(cells.map, sample.questions, of_neighbors)
         numbers.append(n_asked)
         found = CellSearch(cells, n_asked).nearest(sample.questions, K, SERIAL)
         assert np.mean(found.squared <= sample.neighbors.squared[:, -1:]) >= aimed - 1e-12

@@ -14,12 +14,10 @@ from sklearn.datasets import make_blobs
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.factorization._loop import (
+    IN_PLACE,
     LARGEST_PENALTY,
     Status,
     factorize,
-    update_error,
-    update_indicator,
-    update_nonnegative,
 )
 from smrmf.factorization._points import reduce_features
 from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExemplars, Slots
@@ -64,13 +62,13 @@ def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
     for _ in range(5):
         values = [lagrangian(X, E, F, G, H, L1, L2, L, lam, mu)]
         Y = G @ F
-        update_error(X, Y, L1, mu, E, Y, SERIAL)
+        IN_PLACE.shrink(X, Y, L1, mu, E)
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
         F = least_squares_basis(G, Y, SERIAL)
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
-        H = update_nonnegative(G, L @ G, L2, lam, mu)
+        H = IN_PLACE.nonnegative(G, L @ G, L2, lam, mu, None)
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
-        G = update_indicator(H, L @ H, L2, Y, F, lam, mu, SERIAL)
+        G = IN_PLACE.indicator(H, L @ H, L2, Y, F, lam, mu)
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
         rises = np.diff(values)
         assert (rises <= 1e-9 * np.abs(values[0])).all(), rises

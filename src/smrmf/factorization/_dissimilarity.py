@@ -270,9 +270,7 @@ class EuclideanDissimilarity(AbstractDissimilarity):
         latent_squared_lists(*lists, G, H, out)
 
     def balanced_ratio(self, n_samples: int, n_clusters: int) -> float:
-        # G'G = I: rows of G have mean squared length c/n, and rows of two clusters are orthogonal, so they
-        # lie about 2 c/n apart, while D is of the order of one.
-        return n_samples / (2.0 * n_clusters)
+        return balanced_ratio_of_squares(n_samples, n_clusters)
 
 
 @dataclass(frozen=True)
@@ -352,11 +350,22 @@ def scaled_selection_weight(
     given: float | str, dissimilarity: AbstractDissimilarity, problem: Problem, start: Start
 ) -> float:
     """Return beta of the scaled problem; automatic, both terms of D-hat weigh about the same."""
+    sizes = problem.sizes
+    return selection_weight(given, dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters), start)
+
+
+def selection_weight(given: float | str, ratio: float, start: Start) -> float:
+    """Return the weight that is given, in the unit of the loop, or that for a balanced lambda / beta."""
     if not isinstance(given, str):
         # The objective of the loop is that of the data divided by its unit; D has none.
         weight = float(given) / start.unit
         return start.check_weight("selection_weight", given, weight, start.unit, start.lam)
-    sizes = problem.sizes
-    ratio = dissimilarity.balanced_ratio(sizes.n_samples, sizes.n_clusters)
     # With lambda = 0 the graph has no effect on G, and any beta serves.
     return start.lam / ratio if start.lam > 0 else 1.0
+
+
+def balanced_ratio_of_squares(n_samples: int, n_clusters: int) -> float:
+    """Return the lambda / beta at which squared distances in both spaces weigh about the same."""
+    # G'G = I: rows of G have mean squared length c/n, and rows of two clusters are orthogonal, so they
+    # lie about 2 c/n apart, while D is of the order of one.
+    return n_samples / (2.0 * n_clusters)

@@ -32,6 +32,7 @@ from smrmf.factorization._checkpoint import LOOP, START, memory_of
 from smrmf.factorization._loop import LoopState, Solution, Status, factorize
 from smrmf.factorization._memory import LoopMemory, Memory
 from smrmf.factorization._new_points import COMPARED, Factorization
+from smrmf.factorization._operations import InMemory
 from smrmf.factorization._plane import in_plane_of_means
 from smrmf.factorization._points import (
     SEARCH,
@@ -231,7 +232,7 @@ class ManifoldFactorization(Factorization):
                 rho=self.penalty_growth,
                 max_iter=self.max_iter,
                 tol=self.tol,
-                pool=problem.pool,
+                ops=InMemory(problem.pool),
                 on_iteration=on_iteration,
                 state=known.pop(),
             )

@@ -31,19 +31,32 @@ def in_plane_of_means(problem: Problem, G: np.ndarray) -> Problem:
     X = problem.reduced
     if not (problem.many and saves_coordinates(G.shape[1], X.shape[1])):
         return problem
-    basis = scipy.linalg.orth(least_squares_basis(G, X, problem.pool).T.astype(np.float64)).T.astype(X.dtype)
+    basis = basis_of_plane(least_squares_basis(G, X, problem.pool)).astype(X.dtype)
     places = np.empty((len(X), len(basis) + 1), X.dtype)
-
-    def place_block(rows: slice) -> None:
-        places[rows, :-1] = X[rows] @ basis.T
-        places[rows, -1] = np.sqrt(squared_norms(X[rows] - places[rows, :-1] @ basis))
-
-    problem.pool.map(place_block, row_blocks(*X.shape))
+    problem.pool.map(lambda rows: write_places(X[rows], basis, places[rows]), row_blocks(*X.shape))
     # To one side of the plane and to the other in turn: as before, the mean of a cluster lies in it.
     places[:, -1] *= alternating(G.argmax(axis=1)).astype(X.dtype)
+    return replace(
+        problem, reduced=places, reduction=Reduction(with_distance(basis)).after(problem.reduction)
+    )
+
+
+def basis_of_plane(means: np.ndarray) -> np.ndarray:
+    """Return orthonormal directions, as rows, that span the means."""
+    basis: np.ndarray = scipy.linalg.orth(means.T.astype(np.float64)).T
+    return basis
+
+
+def write_places(X: np.ndarray, basis: np.ndarray, out: np.ndarray) -> None:
+    """Write the places of points in a plane, and behind them their distances from it."""
+    out[:, :-1] = X @ basis.T
+    out[:, -1] = np.sqrt(squared_norms(X - out[:, :-1] @ basis))
+
+
+def with_distance(basis: np.ndarray) -> np.ndarray:
+    """Return what carries such coordinates back to the features."""
     # What F has along the last coordinate, next to nothing, is no direction in the features.
-    wide = np.vstack([basis, np.zeros_like(basis[:1])])
-    return replace(problem, reduced=places, reduction=Reduction(wide).after(problem.reduction))
+    return np.vstack([basis, np.zeros_like(basis[:1])])
 
 
 def saves_coordinates(n_clusters: int, n_features: int) -> bool:

@@ -18,7 +18,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,6 +26,8 @@ import scipy.sparse as sp
 from smrmf.graph.exemplars import ExemplarRule, Matrix, rank_exemplars
 
 State = TypeVar("State")
+# An array with a row for every point, or blocks of such rows that lie elsewhere.
+Rows: TypeAlias = Any
 
 
 class OutOfRangeError(FloatingPointError):
@@ -39,20 +41,20 @@ class GraphTerm(NamedTuple):
     """
 
     weights: Matrix  # n x n
-    value: float
-    kept: np.ndarray | None = None
+    value: Any  # a number, which may be put off
+    kept: Rows | None = None
 
 
 class AbstractAffinity(ABC, Generic[State]):
     """Where the graph comes from. The object itself never changes; its state may, in place if need be."""
 
     @abstractmethod
-    def init(self, X: np.ndarray) -> tuple[State, GraphTerm]:
+    def init(self, X: Rows) -> tuple[State, GraphTerm]:
         """Return the first state and its graph, for the points that the loop starts with."""
 
     @abstractmethod
     def update(
-        self, state: State, X: np.ndarray, G: np.ndarray, H: np.ndarray, lam: float, mu: float
+        self, state: State, X: Rows, G: Rows, H: Rows, lam: float, mu: float
     ) -> tuple[State, GraphTerm | None]:
         """Return the next state and its graph; None says that graph and value are unchanged."""
 
@@ -64,7 +66,7 @@ class AbstractAffinity(ABC, Generic[State]):
 class PointsTerm(NamedTuple):
     """The points that are factorised, and their own term of the objective."""
 
-    X: np.ndarray
+    X: Rows
     value: float
 
 

@@ -46,8 +46,8 @@ class FirstPoints(NamedTuple):
 class Start(NamedTuple):
     """The first points divided by ``scale``, their first factors, and the weights measured on them."""
 
-    scaled: np.ndarray  # n x m
-    G: np.ndarray  # n x c, orthonormal if it is a clustering without empty clusters
+    scaled: Any  # n x m
+    G: Any  # n x c, orthonormal if it is a clustering without empty clusters
     F: np.ndarray  # c x m
     scale: float
     unit: float  # of the loop's objective, in units of that of the data as they came
@@ -65,7 +65,7 @@ class Start(NamedTuple):
 
         ``divided`` is the largest weight that the method divides by this one.
         """
-        widest = widest_ratio(self.scaled.dtype)
+        widest = widest_ratio(self.F.dtype)
         # Also where nothing is divided it stays a normal number.
         low = max(divided / widest, float(np.finfo(float).tiny))
         return check_weight(name, given, weight, (low, widest * min(self.mu, 1.0)), unit)
@@ -209,31 +209,57 @@ def weigh(
     X, G = first.X, found.G
     # Plain floats throughout: NumPy's float64 scalars would promote float32 data.
     n, c = G.shape
-    strength = PENALTY_TO_REFINE if is_indicator(G) else PENALTY_TO_EXPLORE
     norm = float(np.linalg.norm(X))
-    scale = norm / c**0.5 if isinstance(penalty, str) and norm > 0 else 1.0
+    scale = scale_of(norm, c, penalty)
     scaled = np.divide(X, X.dtype.type(scale), out=X if first.for_the_loop_alone else None)
     F = least_squares_basis(G, scaled, pool)
     parts = pool.map(lambda rows: lengths(scaled[rows] - G[rows] @ F), row_blocks(*X.shape))
-    residuals = np.concatenate(parts)
+    fit = FirstFit(n, norm, scale, float(np.median(np.concatenate(parts))), is_indicator(G), X.dtype)
+    unit, lam, mu = weights_of(fit, c, manifold_weight, penalty, magnitude)
+    return Start(scaled, G, F, scale, unit, lam, mu, first.state, found.votes)
+
+
+def scale_of(norm: float, n_clusters: int, penalty: float | str) -> float:
+    """Return what the points are divided by."""
+    return norm / n_clusters**0.5 if isinstance(penalty, str) and norm > 0 else 1.0
+
+
+class FirstFit(NamedTuple):
+    """How well the start fits the points: all that the weights of the loop depend on.
+
+    ``residual`` is the median length of the residuals of the scaled points, ``norm`` that of all points
+    before.
+    """
+
+    n_samples: int
+    norm: float
+    scale: float
+    residual: float
+    refines: bool
+    dtype: np.dtype
+
+
+def weights_of(
+    fit: FirstFit, n_clusters: int, manifold_weight: float | str, penalty: float | str, magnitude: float
+) -> tuple[float, float, float]:
+    """Return the unit of the loop's objective, lambda and mu."""
+    n, scale = fit.n_samples, fit.scale
     # If most points fit exactly, 1e-6 of the root mean square length stands for the residual, as the penalty
     # divides by it; data of zeros have neither.
-    typical = max(float(np.median(residuals)), 1e-6 * norm / scale / n**0.5) or 1.0
+    typical = max(fit.residual, 1e-6 * fit.norm / scale / n**0.5) or 1.0
     # The loss is about n times the typical residual; tr(G' L G) is at most c times the largest eigenvalue of
     # L, as G'G = I. Their ratio is the unit of lambda.
-    automatic = typical * n / c
+    lam = typical * n / n_clusters
     # Their ratios are multiplied with the data and with each other.
-    widest = widest_ratio(X.dtype)
-    mu = strength / typical
+    widest = widest_ratio(fit.dtype)
+    mu = (PENALTY_TO_REFINE if fit.refines else PENALTY_TO_EXPLORE) / typical
     if not isinstance(penalty, str):
         limits = 1 / widest, widest
         mu = check_weight("penalty", penalty, float(penalty) * magnitude, limits, 1 / magnitude)
-    lam = automatic
     if not isinstance(manifold_weight, str):
         raw, limits = float(manifold_weight) / magnitude / scale, (0.0, widest * min(mu, 1.0))
         lam = check_weight("manifold_weight", manifold_weight, raw, limits, magnitude * scale)
     # A weight next to nothing moves nothing, and is divided by.
     lam = lam if lam >= 1 / widest else 0.0
     # The unit is divided by, and may vanish where the data next to do.
-    unit = scale * magnitude or math.ulp(0.0)
-    return Start(scaled, G, F, scale, unit, lam, mu, first.state, found.votes)
+    return scale * magnitude or math.ulp(0.0), lam, mu

@@ -15,11 +15,9 @@ import numpy as np
 from smrmf._parallel import Pool
 from smrmf._progress import NOBODY, Progress
 from smrmf.graph.candidates import SPARE_CANDIDATES, Neighbors, by_distance, empty_lists, lost_in_rounding
-from smrmf.graph.cells import Cells
+from smrmf.graph.cells import CHOICE, CellMap, Cells
 from smrmf.kernels.distances import pair_squared_distances
 
-# Which cells it asks a query chooses among so many times as many, those nearest to its own cell.
-CHOICE = 4
 # Queries that are compared at a time.
 MOST_QUERIES = 1024
 # Points whose true neighbours are found, to choose how many cells are asked, and as many others to measure
@@ -80,29 +78,45 @@ class CellSearch:
         self, questions: Questions, n_neighbors: int, pool: Pool, progress: Progress = NOBODY
     ) -> Neighbors:
         """Return the nearest points in the cells that each query asks."""
+        asked = self.cells.map.asked_from(self.n_asked, n_neighbors + 1)
+        return self.nearest_where(asked, questions, n_neighbors, pool, progress)
+
+    def nearest_where(
+        self,
+        asked: np.ndarray,
+        questions: Questions,
+        n_neighbors: int,
+        pool: Pool,
+        progress: Progress = NOBODY,
+    ) -> Neighbors:
+        """Return the same where queries of each cell ask as many as is said, maybe with too few points."""
         squared, indices = self._lists(len(questions.own), n_neighbors)
 
         def search_block(rows: np.ndarray) -> None:
             # Each block writes to lists of its own.
-            squared[rows], indices[rows] = self._ask(questions.part(rows), n_neighbors, self.n_asked)
+            squared[rows], indices[rows] = self._ask(questions.part(rows), n_neighbors, asked)
 
         pool.map(search_block, questions.blocks(), progress)
         return Neighbors(indices, squared, exact=False, n_asked=self.n_asked)
 
     def nearest_of_few(self, questions: Questions, n_neighbors: int, pool: Pool) -> Neighbors:
         """Return the same for few queries, in few blocks, whatever cells they lie in: where all are asked."""
+        asked = np.full(self.cells.map.number, self.cells.map.number)
         found = pool.map(
-            lambda rows: self._ask(questions.part(rows), n_neighbors, self.n_asked),
+            lambda rows: self._ask(questions.part(rows), n_neighbors, asked),
             np.array_split(np.arange(len(questions.own)), 4),
         )
         squared, indices = map(np.concatenate, zip(*found, strict=True))
         return Neighbors(indices, squared)
 
-    def _ask(self, block: Questions, n_neighbors: int, n_asked: int) -> tuple[np.ndarray, np.ndarray]:
-        """Ask so many cells near that of the first query; return distances and indices."""
+    def _ask(
+        self, block: Questions, n_neighbors: int, asked_from: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Ask cells near that of the first query; return distances and indices."""
         cells, queries = self.cells, block.X
-        choice = cells.near[block.cell[0], : CHOICE * n_asked]
-        to_centers = cells.squared_distances(queries, choice)
+        n_asked = asked_from[block.cell[0]]
+        choice = cells.map.choice(block.cell[0], n_asked)
+        to_centers = cells.map.squared_distances(queries, choice)
         asked = smallest_columns(to_centers, n_asked)
         best, index = self._lists(len(queries), n_neighbors + SPARE_CANDIDATES)
         own = block.own
@@ -121,11 +135,7 @@ class CellSearch:
         for q in full[lost_in_rounding(farthest[full], best[full, -1], kth[full])]:
             query = block.part(np.array([q]))
             exact[q], indices[q] = self._ask_directly(query, choice[asked[q]], exact.shape[1])
-        few = np.flatnonzero(np.isinf(kth))
-        exact, indices = exact[:, :n_neighbors], indices[:, :n_neighbors]
-        if len(few) > 0:  # so few points are there
-            exact[few], indices[few] = self._ask(block.part(few), n_neighbors, 2 * n_asked)
-        return exact, indices
+        return exact[:, :n_neighbors], indices[:, :n_neighbors]
 
     def _ask_directly(self, query: Questions, asked: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Compare one query with all points of some cells by differences, which never cancel."""
@@ -166,11 +176,11 @@ def tuned_search(n_neighbors: int, cells: Cells, pool: Pool) -> tuple[CellSearch
     """
     some = np.unique(np.linspace(0, len(cells.X) - 1, 2 * SAMPLE).astype(int))
     questions = asked_by_points(cells).part(some)
-    everywhere = CellSearch(cells, cells.number).nearest_of_few(questions, n_neighbors, pool)
+    everywhere = CellSearch(cells, cells.map.number).nearest_of_few(questions, n_neighbors, pool)
     known = Sample(questions, everywhere)
     chosen, measured = known.part(slice(0, None, 2)), known.part(slice(1, None, 2))
-    n_asked = cells_to_ask(cells, chosen)
-    while n_asked <= LARGEST_SHARE * cells.number:
+    n_asked = cells_to_ask(cells.map, chosen.questions, cells.of_point[chosen.neighbors.indices])
+    while n_asked <= LARGEST_SHARE * cells.map.number:
         search = CellSearch(cells, n_asked)
         recall = measured.found(search.nearest(measured.questions, n_neighbors, pool).squared)
         if recall >= PROMISED_RECALL:
@@ -179,15 +189,19 @@ def tuned_search(n_neighbors: int, cells: Cells, pool: Pool) -> tuple[CellSearch
     return None
 
 
-def cells_to_ask(cells: Cells, sample: Sample) -> int:
-    """Return how many cells a query must ask so that nearly all true neighbours of a sample are found."""
-    questions, near = sample.questions, sample.neighbors.indices
-    to_centers = cells.squared_distances(questions.X, np.arange(cells.number))
-    own_rank = np.take_along_axis(ranks(to_centers), cells.of_point[near], 1)
+def cells_to_ask(cell_map: CellMap, questions: Questions, of_neighbors: np.ndarray) -> int:
+    """Return how many cells a query must ask so that nearly all true neighbours are found."""
+    return int(np.quantile(cells_needed(cell_map, questions, of_neighbors), AIMED_RECALL, method="higher"))
+
+
+def cells_needed(cell_map: CellMap, questions: Questions, of_neighbors: np.ndarray) -> np.ndarray:
+    """Return how many cells a query must ask to come to each of some cells."""
+    to_centers = cell_map.squared_distances(questions.X, np.arange(cell_map.number))
+    own_rank = np.take_along_axis(ranks(to_centers), of_neighbors, 1)
     # A cell is asked if it is also one of those that queries of this cell choose among.
-    choice_rank = np.take_along_axis(np.argsort(cells.near[questions.cell], axis=1), cells.of_point[near], 1)
-    needed = np.maximum(own_rank + 1, choice_rank // CHOICE + 1)
-    return int(np.quantile(needed, AIMED_RECALL, method="higher"))
+    choice_rank = np.take_along_axis(np.argsort(cell_map.near[questions.cell], axis=1), of_neighbors, 1)
+    needed: np.ndarray = np.maximum(own_rank + 1, choice_rank // CHOICE + 1)
+    return needed
 
 
 def ranks(values: np.ndarray) -> np.ndarray:

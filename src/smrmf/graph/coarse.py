@@ -8,6 +8,7 @@ and on the way back a filter takes from them what is rough, by a fixed number of
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -69,52 +70,75 @@ class Walk(NamedTuple):
         )
 
 
-def chebyshev_filter(walk: Walk, functions: np.ndarray, cut: float, pool: Pool) -> np.ndarray:
-    """Apply the Chebyshev polynomial that is 1 at the eigenvalue 1 and least from -1 to ``cut``."""
+def chebyshev_steps(cut: float) -> Iterator[tuple[float, float, float]]:
+    """Yield for every step of the filter the factors of means over neighbours, functions, and those before.
+
+    Together they are the Chebyshev polynomial that is 1 at the eigenvalue 1 and least from -1 to ``cut``.
+    """
     center, half = (cut - 1) / 2, (cut + 1) / 2
     growth = first_growth = half / (1 - center)
+    yield growth / half, -growth / half * center, 0.0
+    for _ in range(DEGREE - 1):
+        following = 1 / (2 / first_growth - growth)
+        scale = 2 * following / half
+        yield scale, -scale * center, -growth * following
+        growth = following
+
+
+def chebyshev_filter(walk: Walk, functions: np.ndarray, cut: float, pool: Pool) -> np.ndarray:
+    """Apply the filter to functions, whose array it may use."""
     blocks = row_blocks(len(functions), 8 * functions.shape[1])
 
     def advance(
-        last: np.ndarray, now: np.ndarray, out: np.ndarray, scale: float, of_last: float
+        last: np.ndarray, now: np.ndarray, out: np.ndarray, factors: tuple[float, float, float]
     ) -> np.ndarray:
         # Row i of out is the only one that needs row i of the last one: it may take its place.
-        factors = (scale, -scale * center, of_last)
         pool.map(lambda rows: walk.step(now, rows, factors, last[rows], out[rows]), blocks)
         return out
 
-    last, now = functions, advance(functions, functions, np.empty_like(functions), growth / half, 0.0)
-    for _ in range(DEGREE - 1):
-        following = 1 / (2 / first_growth - growth)
-        last, now = now, advance(last, now, last, 2 * following / half, -growth * following)
-        growth = following
+    first, *rest = chebyshev_steps(cut)
+    last, now = functions, advance(functions, functions, np.empty_like(functions), first)
+    for factors in rest:
+        last, now = now, advance(last, now, last, factors)
     return now
 
 
 def best_combinations(
     walk: Walk, functions: np.ndarray, count: int, pool: Pool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the Ritz values of a walk, the largest first, and the combinations of functions they belong to.
-
-    Products of functions count every point by its degree: then the walk is symmetric.
-    """
+    """Return the Ritz values of a walk, the largest first, and the combinations that have them."""
     degrees = 1 / walk.inverse_degrees
 
     def multiply_block(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         own, means = functions[rows], np.empty_like(functions[rows])
         walk.step(functions, rows, (1.0, 0.0, 0.0), own, means)
-        weighted = (own * degrees[rows, None]).T.astype(np.float64)
-        return weighted @ own, weighted @ means
+        return products_by_degree(own, means, degrees[rows])
 
     blocks = row_blocks(len(functions), 8 * functions.shape[1])
     gram, products = (np.sum(parts, axis=0) for parts in zip(*pool.map(multiply_block, blocks), strict=True))
+    values, mixing = ritz(gram, products, count)
+    return values, pool.matmul(functions, mixing.astype(functions.dtype))
+
+
+def products_by_degree(
+    functions: np.ndarray, means: np.ndarray, degrees: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return products of functions with each other, and with their means over the neighbours, of some points.
+
+    They count every point by its degree: then the walk is symmetric.
+    """
+    weighted = (functions * degrees[:, None]).T.astype(np.float64)
+    return weighted @ functions, weighted @ means
+
+
+def ritz(gram: np.ndarray, products: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best eigenvalues in the span of functions, the largest first, and how these are mixed."""
     scale = 1 / np.sqrt(gram.diagonal())
     squares, axes = scipy.linalg.eigh(gram * np.outer(scale, scale))
     kept = squares > NOTHING * squares[-1]
     basis = scale[:, None] * axes[:, kept] / np.sqrt(squares[kept])
     values, mixing = scipy.linalg.eigh(basis.T @ ((products + products.T) / 2) @ basis)
-    mixing = (basis @ mixing[:, ::-1][:, :count]).astype(functions.dtype)
-    return values[::-1][:count], pool.matmul(functions, mixing)
+    return values[::-1][:count], basis @ mixing[:, ::-1][:, :count]
 
 
 @kernel

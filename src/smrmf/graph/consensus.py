@@ -11,7 +11,7 @@ neighbours. Last, points without a neighbour worth listening to follow the means
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -128,9 +128,9 @@ def find_candidates(
     lenient: list[np.ndarray] = []
     for graph in itertools.chain([W], more):
         for cells in cells_of_graph(X, graph, n_clusters, random_state, pool, step):
-            voter, other = merged(cell_shares(W, cells), cells, n_clusters)
-            voters.append(voter)
-            lenient.append(other)
+            voter, other = merged(cell_shares(W, cells), n_clusters)
+            voters.append(voter[cells])
+            lenient.append(other[cells])
             step()
     return voters, lenient
 
@@ -161,19 +161,33 @@ def later_candidates(
     pool: Pool = SERIAL,
     step: Step = no_step,
 ) -> Iterator[np.ndarray]:
-    """Yield clusterings of the grains, by cells that are merged in several ways and by k-means alone."""
+    """Yield clusterings of the points, in which those of a grain are together, by the graph of the grains."""
     W, sizes = graph_of_grains(trusted, grains, pool), np.bincount(grains)
+    for labels in candidates_of_grains(W, sizes, n_clusters, random_state, pool, step):
+        yield labels[grains]
+
+
+def candidates_of_grains(
+    W: sp.csr_array,
+    sizes: np.ndarray,
+    n_clusters: int,
+    random_state: np.random.RandomState,
+    pool: Pool = SERIAL,
+    step: Step = no_step,
+) -> Iterator[np.ndarray]:
+    """Yield clusterings of grains, by cells that are merged in several ways and by k-means alone."""
     spectrum = smoothest(W, components_of(W), twice(n_clusters), random_state, pool)
     step()
-    count = min(n_cells(len(grains), n_clusters), len(sizes))
+    count = min(n_cells(int(sizes.sum()), n_clusters), len(sizes))
     for n_columns in (n_clusters, twice(n_clusters)):
         embedding = spectrum.embedding(n_columns, DIFFUSION_STEPS)
         cells = kmeans_labels(embedding, count, random_state, 1, sizes)
         # Of fewer distinct points than clusters there are fewer grains, too.
         plain = kmeans_labels(embedding, min(n_clusters, len(sizes)), random_state, STARTS, sizes)
         J = cell_shares(W, cells)
-        telling = merge_by_information(J, n_clusters, ENTROPY_POWER)[cells]
-        yield from (labels[grains] for labels in (*merged(J, cells, n_clusters), telling, plain))
+        telling = merge_by_information(J, n_clusters, ENTROPY_POWER)
+        yield from (merging[cells] for merging in (*merged(J, n_clusters), telling))
+        yield plain
         step()
 
 
@@ -182,12 +196,15 @@ def n_cells(n_points: int, n_clusters: int) -> int:
     return min(twice(n_clusters), max(n_clusters, n_points // POINTS_PER_CELL))
 
 
-def merged(J: np.ndarray, cells: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge cells by J, the shares of the weight between them: against chance, and more leniently."""
+def merged(J: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the clusters of cells that are merged by J, the shares of the weight between them.
+
+    Against chance, and more leniently.
+    """
     # A number of points each, of which there may be many.
     ways = (merge_tied(J, n_clusters, power) for power in (VOTING_POWER, LENIENT_POWER))
     voter, lenient = (labels.astype(np.int32) for labels in ways)
-    return voter[cells], lenient[cells]
+    return voter, lenient
 
 
 def cell_shares(W: sp.csr_array, cells: np.ndarray) -> np.ndarray:
@@ -206,11 +223,17 @@ def most_telling(
     W: sp.csr_array, candidates: list[np.ndarray], n_clusters: int, pool: Pool = SERIAL
 ) -> np.ndarray:
     """Choose among clusterings: of those that cut little, the one that tells the most of neighbours."""
-    filled, leaks, tells = np.empty((3, len(candidates)))
-    for place, J in enumerate(pool.map(lambda labels: shares_between(W, labels, n_clusters), candidates)):
+    shares = pool.map(lambda labels: shares_between(W, labels, n_clusters), candidates)
+    return candidates[place_of_most_telling(shares)]
+
+
+def place_of_most_telling(shares: Sequence[np.ndarray]) -> int:
+    """Choose among clusterings by the shares of the weight between the clusters of each."""
+    filled, leaks, tells = np.empty((3, len(shares)))
+    for place, J in enumerate(shares):
         filled[place], leaks[place] = np.count_nonzero(J.sum(axis=1)), leak(J)
         tells[place] = information(J, ENTROPY_POWER)
     # Fewer clusters than wanted cut less, and are no answer.
     eligible = filled == filled.max()
     eligible &= leaks <= LEAK_FACTOR * leaks[eligible].min() + LEAK_MARGIN
-    return candidates[int(np.argmax(np.where(eligible, tells, -np.inf)))]
+    return int(np.argmax(np.where(eligible, tells, -np.inf)))

@@ -48,10 +48,9 @@ class ClusterDirections(NamedTuple):
     pairs: np.ndarray
 
     @classmethod
-    def of(cls, means: np.ndarray, labels: np.ndarray, sizes: np.ndarray, lengths: np.ndarray) -> Self:
-        """Take means about the origin, and the labels and squared lengths of the points."""
+    def of(cls, means: np.ndarray, sizes: np.ndarray, lengths: np.ndarray, own: np.ndarray) -> Self:
+        """Take means about the origin, the squared lengths of the points, and their sums by cluster."""
         squares = np.einsum("ij,ij->i", means, means)
-        own = np.bincount(labels, lengths, minlength=len(sizes))
         # s^2 |m|^2 is the sum over all pairs, of which s are those of a point with itself.
         pairs = (sizes**2 * squares - own) / np.maximum(sizes * (sizes - 1), 1)
         # Noise alone gives a mean of s points the squared length own / s^2.

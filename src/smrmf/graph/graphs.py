@@ -165,7 +165,7 @@ class Laplacian:
         W, degrees = self.W, self.degrees
         if sp.issparse(W):
             self._pool.map(
-                lambda rows: _laplacian_rows(W.indptr, W.indices, W.data, degrees, rows.start, G, out[rows]),
+                lambda rows: laplacian_rows(W.indptr, W.indices, W.data, degrees, rows.start, G, out[rows]),
                 row_blocks(len(G), 8 * G.shape[1]),
             )
         else:
@@ -177,7 +177,7 @@ class Laplacian:
 
 
 @kernel
-def _laplacian_rows(
+def laplacian_rows(
     indptr: np.ndarray,  # IN
     indices: np.ndarray,  # IN
     weights: np.ndarray,  # IN

@@ -40,12 +40,12 @@ def settle_by_means(
     """
     means = ClusterMeans.of(points, labels, n_clusters)
     blocks = row_blocks(*points.X.shape)
-    settled = np.concatenate(pool.map(lambda rows: _settled(means, rows, nearest[rows]), blocks))
+    settled = np.concatenate(pool.map(lambda rows: settled_rows(means, rows, nearest[rows]), blocks))
     kept = np.count_nonzero(np.bincount(settled, minlength=n_clusters)) == np.count_nonzero(means.sizes)
     return settled if kept else labels
 
 
-def _settled(means: ClusterMeans, rows: slice, nearest: np.ndarray) -> np.ndarray:
+def settled_rows(means: ClusterMeans, rows: slice, nearest: np.ndarray) -> np.ndarray:
     """Return the labels of some points after they have moved."""
     points, labels, sizes = means.points, means.labels[rows], means.sizes
     squared, doubt = means.squared_distances(points.measured(rows), points.norms[rows])
@@ -96,12 +96,17 @@ def cost_of_joining(squared: np.ndarray, sizes: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class ClusterMeans:
-    """The means of clusters of points, as these are measured; that of an empty one is the origin."""
+    """The means of clusters of points, as these are measured; that of an empty one is the origin.
+
+    The clusters may have more points than are here: then ``lengths`` has the sums of all their squared
+    lengths.
+    """
 
     points: MeasuredPoints
     labels: np.ndarray
     sizes: np.ndarray
     means: np.ndarray
+    lengths: np.ndarray | None = None
 
     @classmethod
     def of(cls, points: MeasuredPoints, labels: np.ndarray, n_clusters: int) -> Self:
@@ -126,9 +131,12 @@ class ClusterMeans:
     def directions(self) -> ClusterDirections | None:
         """Return the directions of the clusters, if points are directions."""
         lengths, about_origin = self.points.lengths_of(self.points.X), self.means + self.points.center
-        if not are_directions(lengths, self.sizes @ about_origin / len(lengths)):
+        if not are_directions(lengths, self.sizes @ about_origin / self.sizes.sum()):
             return None
-        return ClusterDirections.of(about_origin, self.labels, self.sizes, lengths)
+        own = self.lengths
+        if own is None:
+            own = np.bincount(self.labels, lengths, minlength=len(self.sizes))
+        return ClusterDirections.of(about_origin, self.sizes, lengths, own)
 
 
 def sums_by_cluster(points: MeasuredPoints, labels: np.ndarray, n_clusters: int) -> np.ndarray:

@@ -78,15 +78,23 @@ def mean_distances(squared: np.ndarray) -> np.ndarray:
     return np.sqrt(squared).mean(axis=1)
 
 
-def outlyingness(own: np.ndarray, indices: np.ndarray, reach: np.ndarray) -> np.ndarray:
+def least_reach(reach: np.ndarray) -> float:
+    """Return the distance below which neighbours are near whatever is usual."""
+    apart = reach[reach > 0]
+    return NEAR * float(np.median(apart)) if len(apart) else 0.0
+
+
+def outlyingness(
+    own: np.ndarray, indices: np.ndarray, reach: np.ndarray, least: float | None = None
+) -> np.ndarray:
     """Return by how much points are farther from their neighbours than these from theirs, from 0 to 1.
 
     ``own`` has the mean distance of every point to its neighbours, ``indices`` these, and ``reach`` the mean
     distances of all that can be one. One less the ratio of the two: 0 for a point amid others, 1/2 if it is
     twice as far away as they are from each other, nearly 1 if it is far from everything. What is a small part
-    of the distances usual among all points is near, also to copies, which have none among themselves.
+    of the distances usual among all points, ``least``, is near, also to copies, which have none among
+    themselves.
     """
-    apart = reach[reach > 0]
-    least = NEAR * float(np.median(apart)) if len(apart) else 0.0
+    least = least_reach(reach) if least is None else least
     usual = np.maximum(reach[indices].mean(axis=1), np.asarray(least, reach.dtype))
     return 1 - np.divide(usual, own, out=np.ones_like(own), where=own > usual)

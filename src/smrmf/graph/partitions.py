@@ -18,9 +18,15 @@ NOTHING = 1e-300
 
 def shares_between(W: sp.csr_array, labels: np.ndarray, n_clusters: int) -> np.ndarray:
     """Return J of a partition: the share of the graph's weight between any two clusters."""
+    J = weights_between(W, labels, n_clusters)
+    return J / J.sum()
+
+
+def weights_between(W: sp.csr_array, labels: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Return the weight between any two clusters; rows of a graph may be fewer than its columns."""
     J = np.zeros((n_clusters, n_clusters))
     _add_weights(W.indptr, W.indices, W.data, labels, J)
-    return J / J.sum()
+    return J
 
 
 def leak(J: np.ndarray) -> float:
@@ -49,11 +55,21 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray, n_clusters: int) -> flo
 
     The score of scikit-learn, for labels known to be valid: its checks take longer than the counting.
     """
-    counts = np.bincount(first * n_clusters + second, minlength=n_clusters**2).reshape(n_clusters, n_clusters)
+    return adjusted_rand_of(points_in_both(first, second, n_clusters))
+
+
+def points_in_both(first: np.ndarray, second: np.ndarray, n_clusters: int) -> np.ndarray:
+    """Count the points in any two clusters of two partitions."""
+    counts = np.bincount(first * n_clusters + second, minlength=n_clusters**2)
+    return counts.reshape(n_clusters, n_clusters)
+
+
+def adjusted_rand_of(counts: np.ndarray) -> float:
+    """Return the adjusted Rand index of two partitions from the number of points in any two clusters."""
     both, one, other = (
         float(np.sum(sizes * (sizes - 1.0))) for sizes in (counts, counts.sum(axis=0), counts.sum(axis=1))
     )
-    n = float(len(first))
+    n = float(counts.sum())
     chance = one * other / max(n * (n - 1), 1)
     most = (one + other) / 2
     return (both - chance) / (most - chance) if most > chance else 1.0
@@ -61,8 +77,7 @@ def adjusted_rand(first: np.ndarray, second: np.ndarray, n_clusters: int) -> flo
 
 def contingency(first: np.ndarray, second: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
     """Count the points in any two clusters, and match each of the first to one of the second (Hungarian)."""
-    pairs = np.bincount(first * n_clusters + second, minlength=n_clusters**2)
-    pairs = pairs.reshape(n_clusters, n_clusters)
+    pairs = points_in_both(first, second, n_clusters)
     return pairs, linear_sum_assignment(pairs, maximize=True)[1]
 
 

@@ -115,7 +115,7 @@ class SearchAmong:
         if self.in_cells is None:
             return find_neighbors(self.points.X, self.n_neighbors, queries, points=self.points, pool=pool)
         dense = self.points.queries(queries)
-        cell = nearest_center(self.in_cells.cells.centers.X, dense, pool)
+        cell = nearest_center(self.in_cells.cells.map.centers.X, dense, pool)
         # None is a point itself.
         questions = Questions(dense, np.full(len(dense), -1), cell)
         return self.in_cells.nearest(questions, self.n_neighbors, pool)

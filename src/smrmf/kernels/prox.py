@@ -75,11 +75,20 @@ def least_squares_basis(G, Y, pool: Pool):
     """Solve ``min_F ||Y - G F||_F``, line 10: ``F = (G'G)^-1 G' Y``, the inverse a pseudo-inverse."""
     # Blocks have at least 8 c rows, and each leaves c rows behind: at most an eighth of its size.
     width = max(1, min(Y.shape[1], BLOCK_ENTRIES // (8 * G.shape[1])))
-    parts = pool.map(lambda b: (G[b].T @ Y[b], G[b].T @ G[b]), row_blocks(len(Y), width))
-    products = np.sum([p for p, _ in parts], axis=0)
-    gram = np.sum([g for _, g in parts], axis=0)
+    parts = pool.map(lambda b: products_with(G[b], Y[b]), row_blocks(len(Y), width))
+    return basis_of_products([np.sum(sums, axis=0) for sums in zip(*parts, strict=True)])
+
+
+def products_with(G, Y):
+    """Return ``G'Y`` and ``G'G`` of some rows."""
+    return G.T @ Y, G.T @ G
+
+
+def basis_of_products(sums):
+    """Return F from ``G'Y`` and ``G'G`` of all rows."""
+    products, gram = sums
     # G is orthonormal after its first update; the start need not be, and may lack rank (paper note 13).
-    return (scipy.linalg.pinvh(gram) @ products).astype(Y.dtype, copy=False)
+    return (scipy.linalg.pinvh(gram) @ products).astype(products.dtype, copy=False)
 
 
 def procrustes(N, gram=None, pool: Pool = SERIAL, out=None):
