@@ -28,7 +28,7 @@ LAYERS = [
     ["graph"],
     ["selection", "factorization", "metrics", "datasets"],
     ["inspection"],
-    ["plot", "persistence", "tables"],
+    ["dask", "plot", "persistence", "tables"],
     ["report"],
     ["tasks"],
     ["cli"],
@@ -41,6 +41,7 @@ ONE_WAY = {
     "factorization._points": {"_start", "_slots", "_loop", "_manifold", "_new_points"},
     "factorization._start": {"_slots", "_loop", "_manifold", "_new_points"},
     "factorization._slots": {"_loop", "_manifold", "_memory", "_new_points"},
+    "factorization._operations": {"_loop", "_manifold", "_start", "_new_points"},
     "factorization._loop": {"_manifold", "_new_points"},
 }
 # Prediction cannot depend on how a model was fitted: all that it may know of the library.
@@ -63,13 +64,27 @@ MODULES = {
     },
     "factorization": {
         *("_alternating", "_certainty", "_checkpoint", "_closed_form", "_dissimilarity", "_fit_key"),
-        *("_footprint", "_loop", "_manifold", "_memory"),
+        *("_footprint", "_loop", "_manifold", "_memory", "_operations"),
         *("_new_points", "_plane", "_points", "_projected", "_results", "_row_sparse", "_slots", "_start"),
         *("amrmf", "apmf", "deep_semi_nmf", "fast_smrmf", "gnmf", "nmf", "rmnmf", "selective_rmnmf", "smrmf"),
     },
     "selection": {"_base", "_determinantal", "_dissimilarities", "_prices", "ds3", "esc", "ipm", "kdpp"},
     "inspection": {"_columns", "_explanation", "_neighborhoods", "_profiles", "_suggestion", "_table"},
     "datasets": {"_catalogue", "_clean", "_fetch", "_load", "_moons", "_readers", "_unpack"},
+    "dask": {
+        *(
+            "_affinity",
+            "_blocks",
+            "_consensus",
+            "_estimator",
+            "_fit",
+            "_graph",
+            "_halo",
+            "_input",
+            "_largest",
+        ),
+        *("_new_points", "_operations", "_results", "_search", "_shuffle", "_spectrum", "_start"),
+    },
     "plot": {
         *("_cells", "_confidence", "_convergence", "_layout", "_map", "_model", "_neighborhoods", "_panels"),
         *("_style", "_suggestion", "_thumbnails"),
@@ -182,8 +197,10 @@ def classes():
     for path in [*(ROOT / "src").rglob("*.py"), ROOT / "docs" / "add_a_variant.py"]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf8"))):
             if isinstance(node, ast.ClassDef):
-                assert node.name not in found, f"two classes are called {node.name}"
-                found[node.name] = node
+                # What has the same name on Dask arrays does the same.
+                called = f"dask.{node.name}" if path.parent.name == "dask" else node.name
+                assert called not in found, f"two classes are called {called}"
+                found[called] = node
     return found
 
 
