@@ -144,6 +144,7 @@ def test_rows_move_to_their_places(n):
 def test_scratch_files_go_with_their_tables(tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     X = mapped(tmp_path / "X.npy", sheets(2200)[0])
+    gc.collect()  # what earlier tests have left
     before = scratch_files()
     table = scratch_table((1000, 10), float)
     assert scratch_files() == before + 1
