@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from many_points import overlapping
 from numpy.testing import assert_allclose, assert_array_equal
+from parts import cut, graph_in_memory, graph_in_parts, joined
 
 from smrmf._parallel import SERIAL
 from smrmf.dask._affinity import BlockColumns
 from smrmf.dask._blocks import Blocks, Each, Groups, blocks_of, settled, value
-from smrmf.dask._graph import BlockGraph, BlockLaplacian
+from smrmf.dask._graph import BlockLaplacian
 from smrmf.dask._halo import Halo
 from smrmf.dask._largest import largest
 from smrmf.dask._operations import InParts
@@ -46,38 +44,8 @@ def problem():
     return X, near, weigh(FirstPoints(X), found, "auto", "auto", 1.0, SERIAL)
 
 
-def cut(A, starts):
-    return blocks_of([A[first:last] for first, last in pairwise(starts)])
-
-
-def joined(blocks):
-    return np.concatenate(blocks.compute())
-
-
 def start_in_parts(start, starts):
     return start._replace(scaled=cut(start.scaled, starts), G=cut(start.G, starts))
-
-
-def graph_in_parts(W, halo):
-    """Cut a graph, whose edges lead to known points only, into parts."""
-    numbers, parts = halo.numbers.compute(), []
-    for part, (first, last) in enumerate(zip(halo.starts, halo.starts[1:], strict=False)):
-        columns = np.concatenate([np.arange(first, last), numbers[part]])
-        assert W[first:last].nnz == W[first:last][:, columns].nnz
-        parts.append(sp.csr_array(W[first:last][:, columns]))
-    return BlockGraph(blocks_of(parts), halo)
-
-
-def graph_in_memory(graph):
-    """Put the parts of a graph together."""
-    n, numbers, rows = graph.halo.starts[-1], graph.halo.numbers.compute(), []
-    for part, W in enumerate(graph.parts.compute()):
-        first, last = graph.halo.starts[part : part + 2]
-        columns = np.concatenate([np.arange(first, last), numbers[part]])
-        entries = sp.coo_array(W)
-        ends = entries.coords[0], columns[entries.coords[1]]
-        rows.append(sp.coo_array((entries.data, ends), shape=(last - first, n)))
-    return sp.csr_array(sp.vstack(rows))
 
 
 def halo_of(near, starts):

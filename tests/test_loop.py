@@ -8,13 +8,13 @@ import numpy as np
 import oracle
 import pytest
 from paper_factors import paper_factors
+from parts import PLACES
 from scipy.stats import ortho_group
 from sklearn.datasets import make_blobs
 
 from smrmf import RMNMF, SMRMF, FastSMRMF
 from smrmf._parallel import SERIAL
 from smrmf.factorization._loop import (
-    IN_PLACE,
     LARGEST_PENALTY,
     Status,
     factorize,
@@ -24,7 +24,6 @@ from smrmf.factorization._slots import FixedAffinity, FixedPoints, RankedExempla
 from smrmf.factorization._start import FirstIndicator, FirstPoints, weigh
 from smrmf.graph.graphs import Laplacian, neighbor_graph, symmetrize
 from smrmf.graph.neighbors import find_neighbors
-from smrmf.kernels.prox import least_squares_basis
 
 N_CLUSTERS = 3
 
@@ -49,31 +48,48 @@ def lagrangian(X, E, F, G, H, L1, L2, L, lam, mu):
     return value + mu / 2 * np.sum((G - H + L2 / mu) ** 2)
 
 
+@pytest.fixture(params=PLACES)
+def place(request):
+    """Where rows lie, and the operations on them."""
+    return PLACES[request.param]
+
+
 @pytest.mark.parametrize("lam", [0.0, 0.3, 20.0])
 @pytest.mark.parametrize("mu", [0.05, 1.0, 50.0])
-def test_no_update_raises_the_augmented_lagrangian(points, lam, mu):
+def test_no_update_raises_the_augmented_lagrangian(points, lam, mu, place):
     rng = np.random.default_rng(2)
     X, (n, m), c = points, points.shape, N_CLUSTERS
+    ops, put, get = place.ops, place.cut, place.joined
     near = find_neighbors(X, 5)
-    L = Laplacian(symmetrize(neighbor_graph(near.indices, np.exp(-near.squared))))
+    W = symmetrize(neighbor_graph(near.indices, np.exp(-near.squared)))
+    L, laplacian = Laplacian(W), ops.laplacian(place.graph(W, near.indices))
     G = ortho_group.rvs(n, random_state=3)[:, :c]
     F, H, E = rng.normal(size=(c, m)), rng.uniform(size=(n, c)), rng.normal(size=(n, m))
     L1, L2 = rng.normal(size=(n, m)), rng.normal(size=(n, c))
     for _ in range(5):
         values = [lagrangian(X, E, F, G, H, L1, L2, L, lam, mu)]
-        Y = G @ F
-        IN_PLACE.shrink(X, Y, L1, mu, E)
+        E, Y = map(get, ops.shrink(put(X), ops.product(put(G), F), put(L1), mu, put(E)))
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
-        F = least_squares_basis(G, Y, SERIAL)
+        F = get(ops.basis(put(G), put(Y)))
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
-        H = IN_PLACE.nonnegative(G, L @ G, L2, lam, mu, None)
+        LG = laplacian.times(put(G), put(np.empty_like(G)))
+        H = get(ops.nonnegative(put(G), LG, put(L2), lam, mu, None))
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
-        G = IN_PLACE.indicator(H, L @ H, L2, Y, F, lam, mu)
+        LH = laplacian.times(put(H), put(np.empty_like(H)))
+        G = get(ops.indicator(put(H), LH, put(L2), put(Y), F, lam, mu))
         values.append(lagrangian(X, E, F, G, H, L1, L2, L, lam, mu))
         rises = np.diff(values)
         assert (rises <= 1e-9 * np.abs(values[0])).all(), rises
-        L1 += mu * (X - G @ F - E)
-        L2 += mu * (G - H)
+        # Line 16, and what is measured with it.
+        _, L1_next, loss, gap = ops.ascend(put(X), put(G), F, put(E), mu, put(L1.copy()), put(G @ F))
+        L2_next, split = ops.ascend_split(put(G), put(H), mu, put(L2.copy()))
+        np.testing.assert_allclose(get(L1_next), L1 + mu * (X - G @ F - E), atol=1e-9 * mu)
+        np.testing.assert_allclose(get(L2_next), L2 + mu * (G - H), atol=1e-9 * mu)
+        assert get(loss) == pytest.approx(np.linalg.norm(X - G @ F, axis=1).sum())
+        assert get(gap) == pytest.approx(np.linalg.norm(X - G @ F - E), abs=1e-9)
+        assert get(split) == pytest.approx(np.abs(G - H).max() / np.abs(G).max())
+        assert get(ops.inner(put(G), put(L @ G))) == pytest.approx(np.vdot(G, L @ G))
+        L1, L2 = L1 + mu * (X - G @ F - E), L2 + mu * (G - H)
 
 
 PAPER = {"lam": 0.1, "beta": 0.05, "mu": 0.1, "rho": 1.05}
@@ -164,34 +180,35 @@ def test_smrmf_ends_inside_the_ball(points, selection, norm):
     assert total <= count * 1.02
 
 
-def test_the_nonnegative_copy_is_nonnegative(points, start):
-    solution = factorize(*plain_problem(points, start), **LIMITS)
-    G, H = solution.state.G, solution.state.H
+def test_the_nonnegative_copy_is_nonnegative(points, start, place):
+    solution = factorize(*plain_problem(points, start, place), ops=place.ops, **LIMITS)
+    G, H = place.joined(solution.state.G), place.joined(solution.state.H)
     assert H.min() >= 0
     assert solution.status is Status.CONVERGED
     assert np.abs(G - H).max() <= 1e-2 * np.abs(G).max()
 
 
-def test_the_penalty_grows_to_its_limit_and_no_further(points, start):
-    slots, weighed = plain_problem(points, start)
-    grown = factorize(slots, weighed, rho=1e4, max_iter=60, tol=0).state
+def test_the_penalty_grows_to_its_limit_and_no_further(points, start, place):
+    slots, weighed = plain_problem(points, start, place)
+    grown = factorize(slots, weighed, rho=1e4, max_iter=60, tol=0, ops=place.ops).state
     assert grown.mu == LARGEST_PENALTY
-    assert all(
-        np.isfinite(part).all() for part in (grown.G, grown.F, grown.E, grown.L1, grown.L2, grown.history)
-    )
-    soft = factorize(slots, weighed, rho=1.05, max_iter=10, tol=0).state
+    assert np.isfinite(grown.F).all()
+    assert np.isfinite(grown.history).all()
+    assert all(np.isfinite(place.joined(part)).all() for part in (grown.G, grown.E, grown.L1, grown.L2))
+    soft = factorize(slots, weighed, rho=1.05, max_iter=10, tol=0, ops=place.ops).state
     assert soft.mu == pytest.approx(weighed.mu * 1.05**10)
 
 
 LIMITS = {"rho": 1.05, "max_iter": 1000, "tol": 1e-4}
 
 
-def plain_problem(X, G):
+def plain_problem(X, G, place):
     """Return slots with a plain neighbour graph and the points as they are, and the start."""
     near = find_neighbors(X, 5)
-    W = symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared)))
+    W = place.graph(symmetrize(neighbor_graph(near.indices, np.ones_like(near.squared))), near.indices)
     slots = Slots(FixedAffinity(W, W), FixedPoints(), RankedExemplars("mass", 3))
-    return slots, weigh(FirstPoints(X), FirstIndicator(G), 0.1, 0.1, 1.0, SERIAL)
+    start = weigh(FirstPoints(X), FirstIndicator(G), 0.1, 0.1, 1.0, SERIAL)
+    return slots, start._replace(scaled=place.cut(start.scaled), G=place.cut(start.G))
 
 
 def short_run(kind, X, start):
