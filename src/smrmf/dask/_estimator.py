@@ -31,7 +31,7 @@ class FastSMRMF(BaseEstimator):
     """Cluster the rows of a Dask array, and find exemplars among them: f-SMRMF on a cluster.
 
     It has the parameters of :class:`smrmf.FastSMRMF` and its fitted attributes, of which those with an entry
-    for every point are Dask arrays.
+    for every point are Dask arrays; ``affinity_``, ``representation_`` and ``kept_indices_`` are not set.
     """
 
     __init__ = InMemory.__init__
