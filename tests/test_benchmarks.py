@@ -13,7 +13,8 @@ FOLDER = Path(__file__).parent.parent / "benchmarks"
 
 @pytest.mark.skipif(not FOLDER.is_dir(), reason="the benchmarks are not distributed with the tests")
 @pytest.mark.parametrize(
-    "name", ["kernels.py", "methods.py", "quality.py", "scale.py", "speed.py", "usual_seconds.py"]
+    "name",
+    ["kernels.py", "methods.py", "quality.py", "scale.py", "speed.py", "spread.py", "usual_seconds.py"],
 )
 def test_help(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--help"])

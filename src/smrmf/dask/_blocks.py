@@ -134,6 +134,17 @@ def shared(given: Any) -> Delayed:
     return kept
 
 
+def rows_by_number(values: Blocks, starts: np.ndarray, numbers: np.ndarray) -> Any:
+    """Return the rows of some points, whose numbers ascend; ``starts`` is where those of every part begin."""
+    inside = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
+    places = [mine - start for mine, start in zip(inside, starts, strict=False)]
+    return np.concatenate(values.map(taken, Each(places)).compute())
+
+
+def taken(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return values[rows]
+
+
 def added(parts: list[Any]) -> Any:
     """Add arrays, or tuples of arrays, in their order."""
     if isinstance(parts[0], tuple):

@@ -16,9 +16,9 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from smrmf._parallel import WARNING_FILTERS
-from smrmf.dask._blocks import Blocks, Each, added, settled, value
+from smrmf.dask._blocks import Blocks, added, rows_by_number, settled, value
 from smrmf.dask._graph import BlockGraph
-from smrmf.dask._spectrum import Bridges, Solved, solve
+from smrmf.dask._spectrum import BlockSpectrum, Joined, rows_of_table, smoothest_in_parts
 from smrmf.graph.consensus import (
     DIFFUSION_STEPS,
     ROUNDS,
@@ -59,35 +59,35 @@ class Voting:
     def labels(self) -> BlockConsensus:
         """Cluster the points on the first graph; the others only give candidates."""
         W, c = settled(self.graphs[0]), self.n_clusters
-        first = self._solved(W)
-        if first.components.number == c:
-            labels = first.coarse.of_point.map(labels_of, first.components.of_point)
-            labels = by_size(labels, c)
+        joined = Joined.of(W, self.points, c)
+        if joined.components.number == c:
+            labels = by_size(joined.coarse.of_point.map(labels_of, joined.components.of_point), c)
             return BlockConsensus(labels, 1.0, labels.map(certain_votes, n_clusters=c))
-        voters, lenient = self._first_candidates(W, first)
+        voters, lenient = self._first_candidates(W, joined)
         grains, table = grains_of(voters)
         trusted = W.parts.map(trusted_part, W.halo.gathered(voters))
         edges = trusted.map(edges_of_grains, W.halo.gathered(grains), total=len(table))
         counts = grains.map(np.bincount, minlength=len(table)).total(added)
         W_grains, sizes = value(tuple, [edges.total(added_up), counts]).compute()
         later = np.column_stack(list(candidates_of_grains(W_grains, sizes, c, self.random_state)))
-        every = voters.map(beside, lenient, grains.map(rows_of_labels, later.astype(np.int32))).persist()
-        shares = weights_of(W, every, c, first.bridges)
-        chosen = place_of_most_telling([J / J.sum() for J in shares])
+        every = voters.map(beside, lenient, grains.map(rows_of_table, later.astype(np.int32))).persist()
+        chosen = place_of_most_telling(shares_of(W, every, c))
         labels = by_size(self.settle(every.map(column, place=chosen)), c)
         return with_votes(labels, voters, c)
 
-    def _solved(self, graph: BlockGraph) -> Solved:
-        return solve(graph, self.points, self.n_clusters, twice(self.n_clusters), self.random_state)
-
-    def _first_candidates(self, W: BlockGraph, first: Solved) -> tuple[Blocks, Blocks]:
+    def _first_candidates(self, W: BlockGraph, joined: Joined) -> tuple[Blocks, Blocks]:
         """Return candidates that vote on the edges, a column each, and those merged more leniently."""
-        every = [first, *(self._solved(settled(graph)) for graph in self.graphs[1:])]
-        found = [self._merged_cells(W, solved, first.bridges) for solved in every]
+        found = [self._merged_cells(W, self._spectrum(W, joined))]
+        for graph in map(settled, self.graphs[1:]):
+            spectrum = self._spectrum(graph, Joined.of(graph, self.points, self.n_clusters))
+            found.append(self._merged_cells(W, spectrum))
         voters, lenient = zip(*found, strict=True)
         return settled((voters[0].map(beside, *voters[1:]), lenient[0].map(beside, *lenient[1:])))
 
-    def _merged_cells(self, W: BlockGraph, by: Solved, bridges: Bridges) -> tuple[Blocks, Blocks]:
+    def _spectrum(self, graph: BlockGraph, joined: Joined) -> BlockSpectrum:
+        return smoothest_in_parts(graph, joined, twice(self.n_clusters), self.random_state)
+
+    def _merged_cells(self, W: BlockGraph, by: BlockSpectrum) -> tuple[Blocks, Blocks]:
         """Cut the points into cells by the eigenvectors of a graph, and merge these by the weights of W."""
         c, n = self.n_clusters, int(W.halo.starts[-1])
         rows = np.arange(n)
@@ -95,13 +95,12 @@ class Voting:
             rows = np.sort(self.random_state.choice(n, MOST_ROWS, replace=False))
         sample = Spectrum(by.values, rows_by_number(by.vectors, W.halo.starts, rows))
         count = n_cells(n, c)
-        centers = [
-            centers_of_cells(sample.embedding(n_columns, DIFFUSION_STEPS), count, self.random_state)
-            for n_columns in (c, twice(c))
-            for _ in range(ROUNDS)
-        ]
+        centers = []
+        for n_columns in (c, twice(c)):
+            embedding = sample.embedding(n_columns, DIFFUSION_STEPS)
+            centers.append([centers_of_cells(embedding, count, self.random_state) for _ in range(ROUNDS)])
         cells = by.vectors.map(cells_of, centers=centers, values=by.values).persist()
-        ways = [merged_filled(J / J.sum(), c) for J in weights_of(W, cells, count, bridges)]
+        ways = [merged_filled(J, c) for J in shares_of(W, cells, count)]
         voting, lenient = (np.column_stack(side) for side in zip(*ways, strict=True))
         return cells.map(labels_by_column, voting), cells.map(labels_by_column, lenient)
 
@@ -121,13 +120,19 @@ def centers_of_cells(
     return centers
 
 
-def cells_of(vectors: np.ndarray, centers: list[np.ndarray], values: np.ndarray) -> np.ndarray:
+def cells_of(vectors: np.ndarray, centers: list[list[np.ndarray]], values: np.ndarray) -> np.ndarray:
     """Return the nearest centre of every point, a column for each clustering."""
     columns, spectrum = [], Spectrum(values, vectors)
-    for mine in centers:
-        embedding = spectrum.embedding(mine.shape[1], DIFFUSION_STEPS)
-        columns.append((np.einsum("ij,ij->i", mine, mine) - 2 * embedding @ mine.T).argmin(axis=1))
-    return np.column_stack(columns).astype(np.int32)
+    for of_width in centers:
+        embedding = spectrum.embedding(of_width[0].shape[1], DIFFUSION_STEPS)
+        columns += [nearest_mean(embedding, mine) for mine in of_width]
+    return np.column_stack(columns)
+
+
+def nearest_mean(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the nearest of few centres of every row."""
+    nearest: np.ndarray = (np.einsum("ij,ij->i", centers, centers) - 2 * X @ centers.T).argmin(axis=1)
+    return nearest.astype(np.int32)
 
 
 def merged_filled(J: np.ndarray, n_clusters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -154,38 +159,14 @@ def column(labels: np.ndarray, place: int) -> np.ndarray:
 # Weights between clusters
 
 
-def weights_of(W: BlockGraph, labels: Blocks, n_labels: int, bridges: Bridges) -> list[np.ndarray]:
-    """Return the weight between any two clusters of every clustering, bridges included."""
-    sums: np.ndarray = (
-        W.parts.map(weights_in_part, W.halo.gathered(labels), n_labels=n_labels).total(added).compute()
-    )
-    if len(bridges.weights):
-        one, other = (
-            rows_in_any_order(labels, W.halo.starts, side) for side in (bridges.first, bridges.second)
-        )
-        for place, J in enumerate(sums):
-            np.add.at(J, (one[:, place], other[:, place]), bridges.weights)
-    return list(sums)
+def shares_of(W: BlockGraph, labels: Blocks, n_labels: int) -> list[np.ndarray]:
+    """Return the share of the weight between any two clusters, of every clustering."""
+    sums = W.parts.map(weights_in_part, W.halo.gathered(labels), n_labels=n_labels).total(added).compute()
+    return [J / J.sum() for J in sums]
 
 
 def weights_in_part(W: sp.csr_array, labels: np.ndarray, n_labels: int) -> np.ndarray:
     return np.array([weights_between(W, np.ascontiguousarray(mine), n_labels) for mine in labels.T])
-
-
-def rows_by_number(values: Blocks, starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Return the rows of some points, whose numbers ascend."""
-    inside = np.split(numbers, np.searchsorted(numbers, starts[1:-1]))
-    places = [mine - start for mine, start in zip(inside, starts, strict=False)]
-    return np.concatenate(values.map(taken, Each(places)).compute())
-
-
-def rows_in_any_order(values: Blocks, starts: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    different, places = np.unique(numbers, return_inverse=True)
-    return rows_by_number(values, starts, different)[places]
-
-
-def taken(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return values[rows]
 
 
 # Grains
@@ -229,10 +210,6 @@ def added_up(parts: list[sp.csr_array]) -> sp.csr_array:
     for part in parts[1:]:
         total = total + part
     return total
-
-
-def rows_of_labels(grains: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    return labels[grains]
 
 
 # The result

@@ -22,7 +22,7 @@ from smrmf._validation import ParameterError, check_parameters
 from smrmf.dask._blocks import Blocks
 from smrmf.dask._consensus import beside
 from smrmf.dask._fit import fit_in_parts
-from smrmf.dask._input import as_table, comparable, parts_of, row_chunks
+from smrmf.dask._input import parts_of, queries_of, row_chunks
 from smrmf.dask._new_points import apartness, label_of, mean_of_known, met, shares_of
 from smrmf.factorization.fast_smrmf import FastSMRMF as InMemory
 
@@ -41,14 +41,13 @@ class FastSMRMF(BaseEstimator):
         check_parameters(type(self).__name__, self.get_params(deep=False), InMemory._constraints)
         with told_of_lost_work():
             fitted = fit_in_parts(self, X)
+            placed = fitted.attributes["_fit_placed"]
+            forms = {name: blocks.at([0]).map(form_of).compute()[0] for name, blocks in fitted.blocks.items()}
         for message, category in fitted.warnings:
             warnings.warn(message, category, stacklevel=callers_stack_level())
-        placed = fitted.attributes["_fit_placed"]
-        known = {f"_fit_{name.strip('_')}": fitted.blocks[name] for name in fitted.blocks}
+        known = {f"_fit_{name.strip('_')}": blocks for name, blocks in fitted.blocks.items()}
         rows = {
-            name: array_of(
-                placed.returned(blocks), placed.chunk_sizes, blocks.at([0]).map(form_of).compute()[0]
-            )
+            name: array_of(placed.returned(blocks), placed.chunk_sizes, forms[name])
             for name, blocks in fitted.blocks.items()
             if name.endswith("_")
         }
@@ -62,25 +61,28 @@ class FastSMRMF(BaseEstimator):
 
     def predict(self, X: Any) -> da.Array:
         """Assign points to clusters by the vote of their nearest training points."""
+        check_is_fitted(self)
         known = self._fit_labels.map(as_rows)
         return self._answered(X, known, partial(label_of, clusters=self._fit_clusters))
 
     def predict_proba(self, X: Any) -> da.Array:
         """Say how sure it is to which cluster points belong."""
+        check_is_fitted(self)
         known = self._fit_labels.map(beside, self._fit_membership)
         return self._answered(X, known, partial(shares_of, clusters=self._fit_clusters))
 
     def transform(self, X: Any) -> da.Array:
         """Embed points: each is a mixture of its nearest training points."""
+        check_is_fitted(self)
         return self._answered(X, self._fit_embedding, mean_of_known)
 
     def outlier_scores(self, X: Any) -> da.Array:
         """Say how far points lie from all training points."""
+        check_is_fitted(self)
         return self._answered(X, self._fit_reach.map(as_rows), partial(apartness, least=self._fit_least))
 
     def _answered(self, X: Any, known: Blocks, answer: Callable[..., Any]) -> da.Array:
         """Answer for new points by what is known of their nearest training points."""
-        check_is_fitted(self)
         X = row_chunks(X)
         if X.shape[1] != self.n_features_in_:
             raise ParameterError(
@@ -88,9 +90,8 @@ class FastSMRMF(BaseEstimator):
             )
         metric, n_columns, magnitude = self._fit_input
         parts, sizes = parts_of(X)
-        queries = parts.map(as_table, dtype=self.components_.dtype).map(
-            comparable, metric=metric, n_columns=n_columns, magnitude=magnitude
-        )
+        form = {"metric": metric, "n_columns": n_columns, "magnitude": magnitude}
+        queries = parts.map(queries_of, dtype=self.components_.dtype, **form)
         k, placed = self._fit_neighbors, self._fit_placed
         count = min(k + 1, int(placed.starts[-1]))
         found = met(queries, placed, known, self._fit_ways, count)

@@ -10,8 +10,7 @@ from sklearn.utils import check_random_state
 from smrmf._estimator import Warnings, convergence_warnings
 from smrmf._validation import ParameterError, Sizes
 from smrmf.dask._affinity import BlockColumns
-from smrmf.dask._blocks import Blocks, added, settled, value
-from smrmf.dask._consensus import rows_by_number
+from smrmf.dask._blocks import Blocks, added, rows_by_number, settled
 from smrmf.dask._halo import Halo
 from smrmf.dask._input import Input, taken_in
 from smrmf.dask._largest import median
@@ -29,8 +28,9 @@ from smrmf.dask._start import (
 )
 from smrmf.factorization._dissimilarity import balanced_ratio_of_squares, selection_weight
 from smrmf.factorization._loop import Solution, Status, factorize
+from smrmf.factorization._manifold import way_back_in_range
 from smrmf.factorization._plane import saves_coordinates
-from smrmf.factorization._slots import FixedPoints, RankedExemplars, Slots
+from smrmf.factorization._slots import FixedPoints, OutOfRangeError, RankedExemplars, Slots
 from smrmf.factorization._start import Start
 from smrmf.graph.dense_points import CENTER_SAMPLE
 from smrmf.graph.membership import NEAR
@@ -135,11 +135,11 @@ def looped(model: Any, points: Points, start: Start, sizes: Sizes) -> tuple[Solu
     )
     # Exemplars are ranked with the results.
     slots = Slots(affinity, FixedPoints(), RankedExemplars(model.exemplar_rule, sizes.n_reported))
-    with np.errstate(over="ignore", invalid="ignore"):
-        solution = factorize(
-            slots, start, rho=model.penalty_growth, max_iter=model.max_iter, tol=model.tol, ops=InParts()
-        )
-    return solution, affinity
+    limits = {"rho": model.penalty_growth, "max_iter": model.max_iter, "tol": model.tol}
+    try:
+        return factorize(slots, start, ops=InParts(), **limits), affinity
+    except OutOfRangeError as error:
+        raise ParameterError(f"{error}: {way_back_in_range(model)}.") from error
 
 
 def first_zero(squared: np.ndarray, n_neighbors: int) -> float:
@@ -178,7 +178,7 @@ def results(model: Any, o: Outcome) -> Fitted:
     Z = o.affinity.representation(state.affinity_state).transposed()
     ranked = exemplars(Z, mine.labels, placed, mine.sizes[:n_found], o.sizes.n_reported, model.exemplar_rule)
     sums = points.X.map(sums_in_part, mine.labels, center=points.center, n_clusters=n_found).total(added)
-    (total, counts, lengths) = value(tuple, [sums]).compute()[0]
+    total, counts, lengths = sums.compute()
     clusters = Clusters(counts, total / np.maximum(counts, 1)[:, None], lengths, points.center)
     embedding = state.G.map(embedding_part, order=mine.order, sizes=mine.sizes)
     blocks = {"labels_": mine.labels, "embedding_": embedding, **sure}

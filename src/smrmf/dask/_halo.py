@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from smrmf.dask._blocks import Blocks, Each, Groups
+from smrmf.dask._blocks import Blocks, Each, Groups, taken
 
 # What a part knows of another one: rows of the other that it asks for.
 Acquaintance = dict[int, np.ndarray]
@@ -116,10 +116,6 @@ def numbered(_: Any, rows: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarr
     """Return the numbers of the points of a halo."""
     parts = [start + mine for start, mine in zip(starts, rows, strict=True)]
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
-
-
-def taken(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return values[rows]
 
 
 def with_halo(own: np.ndarray, pieces: Sequence[np.ndarray]) -> np.ndarray:

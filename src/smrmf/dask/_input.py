@@ -42,8 +42,8 @@ def row_chunks(X: Any) -> Any:
         X = X.rechunk({1: -1})
     if np.isnan(X.shape[0]):
         X = X.copy().compute_chunk_sizes()
-    if X.shape[0] < 2 or X.shape[1] < 1:
-        raise ParameterError(f"X has shape {X.shape}, but there must be two points and one feature at least.")
+    if 0 in X.shape:
+        raise ParameterError(f"X has shape {X.shape}, but there must be a point and a feature at least.")
     return X
 
 
@@ -61,12 +61,8 @@ def taken_in(X: Any, metric: str) -> Input:
     parts, chunk_sizes = parts_of(X)
     blocks = parts.map(as_table, dtype=dtype)
     facts = blocks.map(facts_of).compute()
-    if sum(wrong for _, wrong, _ in facts):
-        chunk, (_, count, _) = next((place, fact) for place, fact in enumerate(facts) if fact[1])
-        raise ParameterError(
-            f"X contains NaN or infinity, first in chunk {chunk} of its rows ({count} such values there): "
-            "remove these rows, or fill them first."
-        )
+    for chunk, (_, count, _) in enumerate(facts):
+        refuse_not_finite(count, f" in chunk {chunk} of its rows")
     largest, zeros = max(fact[0] for fact in facts), any(fact[2] for fact in facts)
     n_columns = X.shape[1] + (metric == "cosine" and zeros)
     largest = largest if metric == "euclidean" else 1.0
@@ -88,6 +84,25 @@ def facts_of(X: np.ndarray) -> tuple[float, int, bool]:
     """Return the largest entry of a chunk, how many are not finite, and whether a row is all zeros."""
     wrong = 0 if all_finite(X) else int(np.count_nonzero(~np.isfinite(X)))
     return (0.0 if wrong else largest_entry(X)), wrong, bool((~X.any(axis=1)).any())
+
+
+def refuse_not_finite(count: int, where: str = "") -> None:
+    """Refuse points of which so many entries are no numbers."""
+    if count:
+        raise ParameterError(
+            f"X contains NaN or infinity{where} ({count} such values there): remove these rows, or fill them "
+            "first."
+        )
+
+
+def queries_of(part: Any, dtype: np.dtype, metric: str, n_columns: int, magnitude: float) -> np.ndarray:
+    """Return new points in the form of those of a fit."""
+    X = as_table(part, dtype)
+    refuse_not_finite(int(np.count_nonzero(~np.isfinite(X))))
+    compared = comparable(X, metric, n_columns, magnitude)
+    # Squares of larger entries could overflow. A clipped point still lies at the edge of all others.
+    furthest = safe_limit(dtype)
+    return np.clip(compared, -furthest, furthest)
 
 
 def comparable(X: np.ndarray, metric: str, n_columns: int, magnitude: float) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -134,6 +134,3 @@ def apartness(queries: np.ndarray, found: Met, least: float, n_neighbors: int) -
     own = mean_distances(np.take_along_axis(squared, places, 1))
     indices = np.arange(own.size * k).reshape(-1, k)
     return outlyingness(own, indices, np.take_along_axis(reach, places, 1).ravel(), least)
-
-
-Answer = Callable[..., Any]

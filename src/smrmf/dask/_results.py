@@ -15,8 +15,6 @@ from smrmf.dask._shuffle import Placed, Rows
 from smrmf.graph.exemplars import best_first, cluster_quotas, readable_quotas
 from smrmf.graph.membership import NEAR, WALK_STEPS, favor_labels, mean_distances, outlyingness
 
-# Points that may be moved to an empty cluster are looked at in so many parts at a time.
-
 
 class Labelled(NamedTuple):
     """Labels, the columns of G in the order of the labels, the sizes of the clusters, and who was moved."""

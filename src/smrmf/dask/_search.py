@@ -16,7 +16,7 @@ import numpy as np
 from dask.delayed import Delayed
 
 from smrmf._parallel import SERIAL
-from smrmf.dask._blocks import Blocks, Each, Groups, mapped, shared, value
+from smrmf.dask._blocks import Blocks, Each, Groups, mapped, rows_by_number, shared, value
 from smrmf.dask._shuffle import Placed, Rows, pairs, place
 from smrmf.graph.approximate import AIMED_RECALL, LARGEST_SHARE, SAMPLE, CellSearch, Questions, cells_needed
 from smrmf.graph.candidates import by_distance
@@ -86,21 +86,9 @@ def centers_of(X: Blocks, chunk_sizes: Sequence[int]) -> np.ndarray:
     draw = np.random.RandomState(0)
     sample = np.unique(draw.randint(0, n, 2 * TRAINED_PER_CELL * number))
     sample = np.sort(draw.permutation(sample)[: TRAINED_PER_CELL * number])
-    seen = rows_of(X, chunk_sizes, sample)
+    seen = rows_by_number(X, np.concatenate([[0], np.cumsum(chunk_sizes)]), sample)
     first = np.sort(draw.permutation(len(seen))[:number])
     return trained_centers(seen[first], seen, SERIAL)
-
-
-def rows_of(X: Blocks, chunk_sizes: Sequence[int], rows: np.ndarray) -> np.ndarray:
-    """Return some rows of all, which are named in their order."""
-    starts = np.concatenate([[0], np.cumsum(chunk_sizes)])
-    in_chunks = np.split(rows, np.searchsorted(rows, starts[1:-1]))
-    places = [mine - start for mine, start in zip(in_chunks, starts, strict=False)]
-    return np.concatenate(X.map(some_rows, Each(places)).compute())
-
-
-def some_rows(X: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    return X[rows]
 
 
 def in_a_row(centers: np.ndarray) -> np.ndarray:
@@ -129,10 +117,7 @@ def tuned(placed: Placed, cell_map: CellMap, n_neighbors: int) -> tuple[int, flo
     """Return how many cells are asked, by the true neighbours of some points, and the recall on others."""
     n = int(placed.starts[-1])
     numbers = np.unique(np.linspace(0, n - 1, 2 * SAMPLE).astype(int))
-    in_parts = np.split(numbers, np.searchsorted(numbers, placed.starts[1:-1]))
-    places = [mine - start for mine, start in zip(in_parts, placed.starts, strict=False)]
-    parts = placed.parts.map(sample_rows, Each(places)).compute()
-    X, cell = (np.concatenate(side) for side in zip(*parts, strict=True))
+    X, cell = (rows_by_number(placed.parts[side], placed.starts, numbers) for side in (0, 1))
     everywhere = placed.parts.map(
         nearest_in_part, Each(placed.starts[:-1].tolist()), X=X, numbers=numbers, n_neighbors=n_neighbors
     )
@@ -143,10 +128,6 @@ def tuned(placed: Placed, cell_map: CellMap, n_neighbors: int) -> tuple[int, flo
     if n_asked > LARGEST_SHARE * cell_map.number:
         return cell_map.number, 1.0
     return n_asked, float(np.mean(measured <= n_asked))
-
-
-def sample_rows(rows: Rows, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return rows.X[places], rows.cell[places]
 
 
 def nearest_in_part(rows: Rows, first: int, X: np.ndarray, numbers: np.ndarray, n_neighbors: int) -> Lists:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,6 +18,7 @@ import scipy.sparse as sp
 from smrmf._parallel import SERIAL
 from smrmf.dask._blocks import Blocks, Each, added, settled, value
 from smrmf.dask._graph import BlockGraph, row_sums
+from smrmf.dask._shuffle import stacked_rows
 from smrmf.graph.coarse import GUARD, Walk, chebyshev_steps, closest_as_one, products_by_degree, ritz
 from smrmf.graph.components import Components, components_of, join_components
 from smrmf.graph.grains import graph_of_grains
@@ -26,14 +27,6 @@ from smrmf.graph.spectrum import MANY_POINTS, smoothest
 # By how much a graph shrinks when closest neighbours are taken as one; for every such step it is smoothed
 # once.
 SHRINKING = 3.0
-
-
-class Bridges(NamedTuple):
-    """Edges between components that no edge of a graph joins: the numbers of their ends, and weights."""
-
-    first: np.ndarray
-    second: np.ndarray
-    weights: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -97,56 +90,47 @@ def edges_of_groups(W: sp.csr_array, of_point: np.ndarray, before: int, total: i
     return sp.csr_array((entries.data, ends), shape=(int(own.max()) + 1, total))
 
 
-def stacked_rows(parts: list[sp.csr_array]) -> sp.csr_array:
-    return sp.csr_array(sp.vstack(parts))
+class Joined(NamedTuple):
+    """A coarse graph, with bridges where it had more components than clusters, and the components left."""
+
+    coarse: CoarseGraph
+    W: sp.csr_array
+    components: Components
+
+    @classmethod
+    def of(cls, graph: BlockGraph, points: Callable[[np.ndarray], np.ndarray], n_clusters: int) -> Self:
+        """Make a graph coarse, and join near components; ``points(numbers)`` returns points of it."""
+        coarse = CoarseGraph.of(graph)
+        components = components_of(coarse.W)
+        if components.number <= n_clusters:
+            return cls(coarse, coarse.W, components)
+        return cls(coarse, *join_components(points(coarse.first), coarse.W, n_clusters, SERIAL))
 
 
-class Solved(NamedTuple):
-    """Leading eigenvalues of a graph, its eigenvectors in parts, and bridges between its components.
-
-    ``components`` are those of the coarse graph without bridges.
-    """
+class BlockSpectrum(NamedTuple):
+    """Leading eigenvalues of a graph, and its eigenvectors in parts."""
 
     values: np.ndarray
     vectors: Blocks
-    bridges: Bridges
-    components: Components
-    coarse: CoarseGraph
 
 
-def solve(
-    graph: BlockGraph,
-    points: Callable[[np.ndarray], np.ndarray],
-    n_clusters: int,
-    n_columns: int,
-    random_state: np.random.RandomState,
-) -> Solved:
-    """Find the smoothest functions on a graph; ``points(numbers)`` returns points by their numbers.
-
-    Where the graph has more components than clusters, near ones are joined.
-    """
-    coarse = CoarseGraph.of(graph)
-    components = components_of(coarse.W)
-    W, joined = coarse.W, components
-    if components.number > n_clusters:
-        W, joined = join_components(points(coarse.first), coarse.W, n_clusters, SERIAL)
+def smoothest_in_parts(
+    graph: BlockGraph, joined: Joined, n_columns: int, random_state: np.random.RandomState
+) -> BlockSpectrum:
+    """Find the smoothest functions on a graph from those on its coarse graph."""
+    of_point, W = joined.coarse.of_point, joined.W
     n = int(graph.halo.starts[-1])
     many = n > MANY_POINTS
-    spectrum = smoothest(W, joined, n_columns + (GUARD if many else 0), random_state, SERIAL)
-    bridges = bridges_between(coarse, W)
+    spectrum = smoothest(W, joined.components, n_columns + (GUARD if many else 0), random_state, SERIAL)
     if not many:
-        vectors = coarse.of_point.map(rows_of_table, spectrum.vectors)
-        return Solved(spectrum.values, vectors, bridges, components, coarse)
+        return BlockSpectrum(spectrum.values, of_point.map(rows_of_table, spectrum.vectors))
     degrees = np.asarray(W.sum(axis=1)).ravel()
-    functions = coarse.of_point.map(rows_of_table, spectrum.vectors / np.sqrt(degrees)[:, None])
+    functions = of_point.map(rows_of_table, spectrum.vectors / np.sqrt(degrees)[:, None])
     rounds = max(1, math.ceil(math.log(n / len(degrees), SHRINKING)))
-    values, vectors = smoothed(graph, functions, float(spectrum.values.min()), n_columns, rounds)
-    return Solved(values, vectors, bridges, components, coarse)
+    return smoothed(graph, functions, float(spectrum.values.min()), n_columns, rounds)
 
 
-def smoothed(
-    graph: BlockGraph, functions: Blocks, cut: float, n_columns: int, rounds: int
-) -> tuple[np.ndarray, Blocks]:
+def smoothed(graph: BlockGraph, functions: Blocks, cut: float, n_columns: int, rounds: int) -> BlockSpectrum:
     """Filter functions on a graph in parts; return eigenvalues and eigenvectors in their span."""
     degrees = graph.parts.map(row_sums)
     for _ in range(rounds):
@@ -167,15 +151,7 @@ def smoothed(
     best = value(best_of, sums, count=n_columns)
     vectors = functions.map(mixed, best, degrees)
     vectors, (values, _) = settled((vectors, best))
-    return values, vectors
-
-
-def bridges_between(coarse: CoarseGraph, joined: sp.csr_array) -> Bridges:
-    """Return the edges by which a coarse graph was joined, between points that stand for their groups."""
-    more = sp.coo_array(joined - coarse.W) if joined is not coarse.W else sp.coo_array(coarse.W.shape)
-    kept = more.data > 0
-    first, second = (coarse.first[side[kept]] for side in more.coords)
-    return Bridges(first, second, more.data[kept])
+    return BlockSpectrum(values, vectors)
 
 
 def rows_of_table(rows: np.ndarray, table: np.ndarray) -> np.ndarray:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from smrmf.dask._blocks import Blocks, added, settled, value
-from smrmf.dask._consensus import BlockConsensus, Voting, by_size, centers_of_cells, rows_by_number
+from smrmf.dask._blocks import Blocks, added, rows_by_number, settled, value
+from smrmf.dask._consensus import BlockConsensus, Voting, by_size, centers_of_cells, nearest_mean
 from smrmf.dask._graph import BlockGraph
 from smrmf.dask._halo import Halo
 from smrmf.dask._largest import median
@@ -79,11 +79,6 @@ def kmeans_clusters(points: Points, random_state: np.random.RandomState) -> Bloc
     rows = np.sort(random_state.choice(n, min(n, MOST_ROWS), replace=False))
     centers = centers_of_cells(points.rows(rows), points.n_clusters, random_state, KMEANS_STARTS)
     return by_size(points.X.map(nearest_mean, centers), points.n_clusters)
-
-
-def nearest_mean(X: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    nearest: np.ndarray = (np.einsum("ij,ij->i", centers, centers) - 2 * X @ centers.T).argmin(axis=1)
-    return nearest.astype(np.int32)
 
 
 def sums_in_part(
