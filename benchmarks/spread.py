@@ -35,7 +35,7 @@ def compare(kind: str, n: int, folder: Path) -> None:
     took = seconds(lambda: spread.fit(table)), seconds(lambda: here.fit(X))
     labels = spread.labels_.compute()
     print(
-        f"{kind}, {n} points: {took[0]:.1f} s on Dask, {took[1]:.1f} s in memory; adjusted Rand index between "
+        f"{kind}, {n} points: {took[0]:.1f} s on Dask, {took[1]:.1f} s in memory; adjusted Rand index of "
         f"the two {adjusted_rand_score(labels, here.labels_):.4f}, with the classes "
         f"{adjusted_rand_score(y, labels):.3f} and {adjusted_rand_score(y, here.labels_):.3f}; objectives "
         f"differ by {abs(spread.objective_ / here.objective_ - 1):.1e}; recall {spread.neighbor_recall_:.3f} "

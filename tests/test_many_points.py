@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 from smrmf import AMRMF, RMNMF, SMRMF, FastSMRMF, SelectiveRMNMF, load, save
 from smrmf._parallel import SERIAL
 from smrmf._validation import Sizes
+from smrmf.factorization._closed_form import CandidateLists
 from smrmf.factorization._plane import alternating, in_plane_of_means
 from smrmf.factorization._points import ManifoldInput, prepare, reduce_features
 from smrmf.graph import labels, search, spectrum
@@ -212,6 +213,19 @@ def test_where_all_points_were_compared_new_ones_are_too():
     assert model._fit_asked == 0
     exact = fit(X[:2500], "exact", max_iter=2, tol=1)
     assert_allclose(model.outlier_scores(X[2500:]), exact.outlier_scores(X[2500:]), rtol=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore:.*did not converge")
+def test_lists_of_many_points_are_never_made_longer(monkeypatch):
+    # Of this noise all pairs are compared, and with few neighbours in a list others could matter.
+    X = np.random.default_rng(0).normal(size=(2500, 200))
+    longer, made = CandidateLists.widen, []
+    monkeypatch.setattr(CandidateLists, "widen", lambda *args: made.append(1) or longer(*args))
+    settings = {"n_neighbors": 2, "manifold_weight": 10.0, "selection_weight": 0.01, "max_iter": 3, "tol": 0}
+    fit(X, **settings)
+    assert not made
+    fit(X, "exact", **settings)
+    assert made
 
 
 # The plane of the means
