@@ -130,7 +130,7 @@ def test_other_parameters(client, parameters):
         (np.ones((5, 2)), {}, "X is a ndarray, but smrmf.dask takes Dask arrays"),
         (da.ones(5), {}, "X has 1 dimensions"),
         (da.from_array(np.full((5, 2), "a")), {}, "X has entries of type <U1"),
-        (da.full((50, 2), np.nan), {}, "X contains NaN or infinity, first in chunk 0"),
+        (da.full((50, 2), np.nan), {}, "X contains NaN or infinity in chunk 0"),
         (
             da.ones((50, 2)),
             {"dissimilarity": "kernel"},

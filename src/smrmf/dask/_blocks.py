@@ -123,6 +123,11 @@ def blocks_of(parts: Sequence[Any]) -> Blocks:
     return Blocks(list(tasks), HighLevelGraph.from_collections(name, tasks, dependencies=made), name)
 
 
+def pairs(n_first: int, n_second: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return all pairs of two numbers."""
+    return np.repeat(np.arange(n_first), n_second), np.tile(np.arange(n_second), n_first)
+
+
 def value(function: Callable[..., Any], *values: Any, **literals: Any) -> Delayed:
     """Put off a function of values, some of which may be put off themselves, also inside of lists."""
     return dask.delayed(partial(function, **literals) if literals else function, pure=False)(*values)

@@ -36,8 +36,8 @@ from smrmf.graph.dense_points import CENTER_SAMPLE
 from smrmf.graph.membership import NEAR
 from smrmf.graph.search import MOST_EXACT
 
-# Parts of fewer points are not worth a task.
-FEWEST_ROWS = 1000
+# Parts of fewer points and of fewer bytes are not worth a task.
+FEWEST_ROWS, FEWEST_BYTES = 1000, 2**25
 # What is said of parameters that only rows in memory can have.
 ONLY: dict[str, tuple[Any, ...]] = {
     "neighbors": ("auto", "approximate"),
@@ -76,13 +76,15 @@ def fit_in_parts(model: Any, X: Any) -> Fitted:
     given = taken_in(X, model.metric)
     n = sum(given.chunk_sizes)
     sizes = Sizes.from_parameters(n, model.n_clusters, model.n_neighbors, model.exemplars)
-    n_parts = max(1, min(len(given.chunk_sizes), n // FEWEST_ROWS))
+    n_bytes = n * given.n_columns * given.dtype.itemsize
+    n_parts = max(1, min(len(given.chunk_sizes), max(n // FEWEST_ROWS, n_bytes // FEWEST_BYTES)))
     random_state = check_random_state(model.random_state)
     wanted = min(2 * sizes.n_neighbors + 1, n - 1)
     found = search(given.X, given.chunk_sizes, wanted, n_parts)
     numbers, squared = settled((found.lists[0], found.lists[1]))
     halo = Halo.of(numbers, found.placed.starts)
-    X_parts, places = settled((found.placed.parts[0], halo.places(numbers)))
+    places = halo.places(numbers).persist()
+    X_parts = found.placed.X
     center = center_of(X_parts, found.placed.starts)
     points = Points(X_parts, halo, places, squared, sizes.n_neighbors, sizes.n_clusters, center)
     stability, votes = None, None

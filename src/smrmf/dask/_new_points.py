@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from smrmf._parallel import SERIAL
-from smrmf.dask._blocks import Blocks, Groups, mapped, shared
+from smrmf.dask._blocks import Blocks, Groups, mapped, pairs, shared
 from smrmf.dask._search import Ways, nearest_cell
-from smrmf.dask._shuffle import Placed, Rows, pairs
+from smrmf.dask._shuffle import Placed
 from smrmf.dask._start import points_of_part
 from smrmf.factorization._new_points import inverse_distance_weights
 from smrmf.graph.approximate import CellSearch, Questions
@@ -30,12 +30,13 @@ class Met(NamedTuple):
 
 def met(queries: Blocks, placed: Placed, known: Blocks, ways: Ways, n_neighbors: int) -> Blocks:
     """Find the nearest points of every query, and what is ``known`` of each of them: a row of numbers."""
-    n_parts = len(placed.parts)
+    n_parts = len(placed.X)
     chunk, part = pairs(len(queries), n_parts)
     found = queries.at(chunk).map(
         met_in_part,
         queries.map(cell_on_map, ways.on_workers).at(chunk),
-        placed.parts.at(part),
+        placed.X.at(part),
+        placed.origin[0].at(part),
         known.at(part),
         ways.on_workers,
         shared(ways.asked(n_neighbors)),
@@ -53,14 +54,15 @@ def cell_on_map(queries: np.ndarray, cell_map: CellMap) -> np.ndarray:
 def met_in_part(
     queries: np.ndarray,
     cell: np.ndarray,
-    rows: Rows,
+    X: np.ndarray,
+    cell_of: np.ndarray,
     known: np.ndarray,
     cell_map: CellMap,
     asked: np.ndarray,
     n_neighbors: int,
 ) -> Met:
     """Return the nearest points of a part, in the cells that each query asks."""
-    search = CellSearch(Cells.on(cell_map, rows.X, rows.cell), 0)
+    search = CellSearch(Cells.on(cell_map, X, cell_of), 0)
     questions = Questions(queries, np.full(len(queries), -1), cell)
     found = search.nearest_where(asked, questions, n_neighbors, SERIAL)
     return Met(found.squared, known[found.indices])

@@ -11,7 +11,7 @@ from smrmf.dask._blocks import Blocks, Each, added, value
 from smrmf.dask._graph import BlockGraph, row_sums
 from smrmf.dask._halo import Halo
 from smrmf.dask._largest import median
-from smrmf.dask._shuffle import Placed, Rows
+from smrmf.dask._shuffle import Origin, Placed
 from smrmf.graph.exemplars import best_first, cluster_quotas, readable_quotas
 from smrmf.graph.membership import NEAR, WALK_STEPS, favor_labels, mean_distances, outlyingness
 
@@ -173,7 +173,7 @@ def exemplars(
     most = np.full(len(filled), count) if by_norm else quotas
     chunk_starts = np.concatenate([[0], np.cumsum(placed.chunk_sizes)])
     best = (
-        placed.parts.map(best_in_part, scores, labels, chunk_starts=chunk_starts, most=most)
+        placed.origin.map(best_in_part, scores, labels, chunk_starts=chunk_starts, most=most)
         .total(joined)
         .compute()
     )
@@ -210,10 +210,10 @@ def scores_in_part(Z: sp.csr_array, labels: np.ndarray, rule: str) -> np.ndarray
 
 
 def best_in_part(
-    rows: Rows, scores: np.ndarray, labels: np.ndarray, chunk_starts: np.ndarray, most: np.ndarray
+    origin: Origin, scores: np.ndarray, labels: np.ndarray, chunk_starts: np.ndarray, most: np.ndarray
 ) -> Ranked:
     """Return the best points of a part for every cluster, so many of each."""
-    numbers = chunk_starts[rows.chunk] + rows.row
+    numbers = chunk_starts[origin.chunk] + origin.row
     by_number = np.argsort(numbers)
     chosen = []
     for label, count in enumerate(most):

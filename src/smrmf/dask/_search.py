@@ -9,15 +9,14 @@ may ask are compared with these; each point keeps the nearest that it has met.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from dask.delayed import Delayed
 
 from smrmf._parallel import SERIAL
-from smrmf.dask._blocks import Blocks, Each, Groups, mapped, rows_by_number, shared, value
-from smrmf.dask._shuffle import Placed, Rows, pairs, place
+from smrmf.dask._blocks import Blocks, Each, Groups, mapped, pairs, rows_by_number, shared, value
+from smrmf.dask._shuffle import Placed, place
 from smrmf.graph.approximate import AIMED_RECALL, LARGEST_SHARE, SAMPLE, CellSearch, Questions, cells_needed
 from smrmf.graph.candidates import by_distance
 from smrmf.graph.cells import (
@@ -67,7 +66,6 @@ def search(X: Blocks, chunk_sizes: Sequence[int], n_neighbors: int, n_parts: int
     on_workers = shared(centers)
     cell_of = X.map(nearest_cell, on_workers).persist()
     placed = place(X, cell_of, len(centers), n_parts)
-    placed = replace(placed, parts=placed.parts.persist())
     cell_map = CellMap.of(centers, placed.sizes)
     n_asked, recall = tuned(placed, cell_map, n_neighbors)
     # Every worker makes its own map: that of many cells is larger than their centres.
@@ -117,9 +115,13 @@ def tuned(placed: Placed, cell_map: CellMap, n_neighbors: int) -> tuple[int, flo
     """Return how many cells are asked, by the true neighbours of some points, and the recall on others."""
     n = int(placed.starts[-1])
     numbers = np.unique(np.linspace(0, n - 1, 2 * SAMPLE).astype(int))
-    X, cell = (rows_by_number(placed.parts[side], placed.starts, numbers) for side in (0, 1))
-    everywhere = placed.parts.map(
-        nearest_in_part, Each(placed.starts[:-1].tolist()), X=X, numbers=numbers, n_neighbors=n_neighbors
+    X, cell = (rows_by_number(of, placed.starts, numbers) for of in (placed.X, placed.origin[0]))
+    everywhere = placed.X.map(
+        nearest_in_part,
+        Each(placed.starts[:-1].tolist()),
+        queries=X,
+        numbers=numbers,
+        n_neighbors=n_neighbors,
     )
     of_neighbors = cell_of_numbers(placed, everywhere.total(merged).compute().numbers)
     needed = cells_needed(cell_map, Questions(X, numbers, cell), of_neighbors)
@@ -130,14 +132,14 @@ def tuned(placed: Placed, cell_map: CellMap, n_neighbors: int) -> tuple[int, flo
     return n_asked, float(np.mean(measured <= n_asked))
 
 
-def nearest_in_part(rows: Rows, first: int, X: np.ndarray, numbers: np.ndarray, n_neighbors: int) -> Lists:
+def nearest_in_part(
+    X: np.ndarray, first: int, queries: np.ndarray, numbers: np.ndarray, n_neighbors: int
+) -> Lists:
     """Return the nearest points of a part to some points, not counting these themselves."""
-    mine = CellMap.of(rows.X[:1], np.array([len(rows.X)]))
-    cells = Cells.on(mine, rows.X, np.zeros(len(rows.X), np.int32))
-    own = np.where((numbers >= first) & (numbers < first + len(rows.X)), numbers - first, -1)
-    found = CellSearch(cells, 1).nearest_where(
-        np.ones(1, int), Questions(X, own, np.zeros(len(X), int)), n_neighbors, SERIAL
-    )
+    cells = Cells.on(CellMap.of(X[:1], np.array([len(X)])), X, np.zeros(len(X), np.int32))
+    own = np.where((numbers >= first) & (numbers < first + len(X)), numbers - first, -1)
+    questions = Questions(queries, own, np.zeros(len(queries), int))
+    found = CellSearch(cells, 1).nearest_where(np.ones(1, int), questions, n_neighbors, SERIAL)
     return Lists(first + found.indices.astype(np.int64), found.squared)
 
 
@@ -151,7 +153,7 @@ def cell_of_numbers(placed: Placed, numbers: np.ndarray) -> np.ndarray:
 
 def lists_in_cells(placed: Placed, ways: Ways, n_neighbors: int) -> Blocks:
     """Return the nearest points of every point in the cells that it asks."""
-    bounds, n_parts, cell_map = placed.bounds, len(placed.parts), ways.cell_map
+    bounds, n_parts, cell_map = placed.bounds, len(placed.X), ways.cell_map
     asked = ways.asked(n_neighbors + 1)
     wanted = np.zeros((n_parts, cell_map.number), dtype=bool)
     for part in range(n_parts):
@@ -164,11 +166,16 @@ def lists_in_cells(placed: Placed, ways: Ways, n_neighbors: int) -> Blocks:
     ]
     some = [place for place, cells in enumerate(of_pair) if len(cells) > 0]
     asking, having = asking[some], having[some]
-    pieces = placed.parts.at(having).map(
-        in_some_cells, Each([of_pair[place] for place in some]), Each(placed.starts[having].tolist())
+    cell_of = placed.origin[0]
+    pieces = placed.X.at(having).map(
+        in_some_cells,
+        cell_of.at(having),
+        Each([of_pair[place] for place in some]),
+        Each(placed.starts[having].tolist()),
     )
-    found = placed.parts.at(asking).map(
+    found = placed.X.at(asking).map(
         nearest_in_piece,
+        cell_of.at(asking),
         pieces,
         Each(placed.starts[asking].tolist()),
         ways.on_workers,
@@ -186,20 +193,27 @@ class Piece(NamedTuple):
     numbers: np.ndarray
 
 
-def in_some_cells(rows: Rows, cells: np.ndarray, first: int) -> Piece:
+def in_some_cells(X: np.ndarray, cell: np.ndarray, cells: np.ndarray, first: int) -> Piece:
     """Return the points of a part in some of its cells."""
-    mine = np.flatnonzero(np.isin(rows.cell, cells))
-    return Piece(rows.X[mine], rows.cell[mine], first + mine)
+    mine = np.flatnonzero(np.isin(cell, cells))
+    return Piece(X[mine], cell[mine], first + mine)
 
 
 def nearest_in_piece(
-    rows: Rows, piece: Piece, first: int, cell_map: CellMap, asked: np.ndarray, n_neighbors: int
+    X: np.ndarray,
+    cell: np.ndarray,
+    piece: Piece,
+    first: int,
+    cell_map: CellMap,
+    asked: np.ndarray,
+    n_neighbors: int,
 ) -> Lists:
     """Return the nearest points of a piece to every point of a part, in the cells that it asks."""
-    own = np.searchsorted(piece.numbers, first + np.arange(len(rows.X)))
-    there = piece.numbers[np.minimum(own, len(piece.numbers) - 1)] == first + np.arange(len(rows.X))
+    numbers = first + np.arange(len(X))
+    own = np.searchsorted(piece.numbers, numbers)
+    there = piece.numbers[np.minimum(own, len(piece.numbers) - 1)] == numbers
     search = CellSearch(Cells.on(cell_map, piece.X, piece.cell), 0)
-    questions = Questions(rows.X, np.where(there, own, -1), rows.cell)
+    questions = Questions(X, np.where(there, own, -1), cell)
     found = search.nearest_where(asked, questions, n_neighbors, SERIAL)
     return Lists(piece.numbers[found.indices], found.squared)
 
