@@ -60,9 +60,11 @@ def test_many_points_have_a_coarse_graph_and_a_plane(table, dtype, monkeypatch):
         assert np.linalg.norm(model.components_[label] - mean) < 0.1 * np.linalg.norm(mean)
 
 
-def test_components_beyond_the_clusters_are_joined_as_in_memory():
-    # Nine groups far from each other, some of them near to another one.
+@pytest.mark.parametrize("n_features", [8, 600])
+def test_components_beyond_the_clusters_are_joined_as_in_memory(n_features):
+    # Nine groups far from each other, some of them near to another one; seen in few or in many directions.
     X, group = make_blobs(4000, 8, centers=9, center_box=(-100, 100), cluster_std=0.5, random_state=0)
+    X = X @ np.linalg.qr(np.random.default_rng(0).normal(size=(n_features, 8)))[0].T
     there, here = fit(X, 4), in_memory(X, 4)
     assert adjusted_rand_score(there.labels_.compute(), here.labels_) == 1
     assert there.stability_ == here.stability_ == 1

@@ -17,13 +17,19 @@ import dask
 import dask.threaded
 import numpy as np
 from dask._task_spec import DataNode, GraphNode, List, Task, TaskRef
-from dask.base import DaskMethodsMixin, unpack_collections
+from dask.base import DaskMethodsMixin, get_scheduler, unpack_collections
 from dask.core import flatten
 from dask.delayed import Delayed
 from dask.highlevelgraph import HighLevelGraph
 
+from smrmf._parallel import WARNING_FILTERS
+
 T = TypeVar("T")
 
+# Arrays of more bytes are not sent with every task that names them.
+LARGE = 2**16
+# Rows of so many bytes at most come into the process of the fit at once.
+MOST_BYTES = 2**28
 # So many parts are added up at a time: a sum of many parts is a tree of sums.
 FAN = 16
 
@@ -57,6 +63,11 @@ class Blocks(DaskMethodsMixin):
 
     def __len__(self) -> int:
         return len(self.keys)
+
+    def compute(self, **options: Any) -> list[Any]:
+        """Return all parts here; :func:`dask.compute` would gather them on one of the workers first."""
+        get = get_scheduler(collections=[self], **options)
+        return list(get(self.graph.cull(set(self.keys)), self.keys))
 
     def __getitem__(self, place: int) -> Blocks:
         """Return one part of every part that is a tuple."""
@@ -105,11 +116,15 @@ def mapped(n_parts: int, function: Callable[..., Any], *arguments: Any, **litera
     have in common, of which some may be put off.
     """
     name = _name(function)
+    arguments = tuple(map(ahead_if_large, arguments))
+    literals = {key: ahead_if_large(value) for key, value in literals.items()}
+    common = {key: _argument(value, 0) for key, value in literals.items()}
     tasks: dict[Any, Any] = {}
     for place in range(n_parts):
         mine = [_argument(value, place) for value in arguments]
-        tasks[(name, place)] = Task((name, place), function, *mine, **literals)
-    graph = HighLevelGraph.from_collections(name, tasks, dependencies=_collections(arguments))
+        tasks[(name, place)] = Task((name, place), function, *mine, **common)
+    needed = _collections([*arguments, *literals.values()])
+    graph = HighLevelGraph.from_collections(name, tasks, dependencies=needed)
     return Blocks(list(tasks), graph, name)
 
 
@@ -135,8 +150,15 @@ def value(function: Callable[..., Any], *values: Any, **literals: Any) -> Delaye
 
 def shared(given: Any) -> Delayed:
     """Return a value that is sent once, and then known to all tasks that name it."""
-    kept: Delayed = value(same, given).persist()
+    # Dask warns of what is large, which users can do nothing about here.
+    with WARNING_FILTERS.changed("ignore"):
+        kept: Delayed = value(same, given).persist()
     return kept
+
+
+def ahead_if_large(given: Any) -> Any:
+    """Return an array that is sent ahead, once, if it is too large to be sent with every task."""
+    return shared(given) if isinstance(given, np.ndarray) and given.nbytes > LARGE else given
 
 
 def rows_by_number(values: Blocks, starts: np.ndarray, numbers: np.ndarray) -> Any:

@@ -46,8 +46,8 @@ class BlockConsensus(NamedTuple):
 class Voting:
     """What the candidates for the clusters of some points depend on.
 
-    ``points(numbers)`` returns points by their numbers, ``settle(labels)`` moves points to the means of
-    clusters.
+    ``points(numbers)`` returns points by their numbers, to be compared with each other, ``settle(labels)``
+    moves points to the means of clusters.
     """
 
     graphs: Sequence[BlockGraph]

@@ -94,7 +94,8 @@ def rows_with_those_of_others(
 
 def mean_of_both(one: sp.csr_array, other: sp.csr_array) -> sp.csr_array:
     """Return the mean of two graphs, without edges from a point to itself."""
-    both = sp.csr_array((one + other) / one.dtype.type(2))
+    # A quotient would be of doubles.
+    both = sp.csr_array((one + other) * one.dtype.type(0.5))
     rows = np.repeat(np.arange(both.shape[0]), np.diff(both.indptr))
     return keep_entries(both, (both.indices != rows) & (both.data != 0))
 

@@ -26,6 +26,11 @@ class Input:
     dtype: np.dtype
     magnitude: float
 
+    @property
+    def row_bytes(self) -> int:
+        """Return how many bytes a row takes."""
+        return self.n_columns * self.dtype.itemsize
+
 
 def row_chunks(X: Any) -> Any:
     """Return the array with chunks of whole rows, of known sizes; refuse what is no table."""

@@ -2,8 +2,8 @@
 
 The cells are those of a search in memory (:mod:`smrmf.graph.cells`), by centres that are trained on a sample
 and known to all. Consecutive cells are near each other, and a part has consecutive ones, so that most of the
-cells that its points ask are its own. For every pair of parts, the cells of the one that points of the other
-may ask are compared with these; each point keeps the nearest that it has met.
+cells that its points ask are its own. Two parts meet if points of the one may ask cells of the other; each
+point keeps the nearest that it has met.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import numpy as np
 from dask.delayed import Delayed
 
 from smrmf._parallel import SERIAL
-from smrmf.dask._blocks import Blocks, Each, Groups, mapped, pairs, rows_by_number, shared, value
+from smrmf.dask._blocks import MOST_BYTES, Blocks, Each, Groups, mapped, rows_by_number, shared, value
+from smrmf.dask._input import Input
 from smrmf.dask._shuffle import Placed, place
 from smrmf.graph.approximate import AIMED_RECALL, LARGEST_SHARE, SAMPLE, CellSearch, Questions, cells_needed
 from smrmf.graph.candidates import by_distance
@@ -60,12 +61,12 @@ class Found(NamedTuple):
     recall: float
 
 
-def search(X: Blocks, chunk_sizes: Sequence[int], n_neighbors: int, n_parts: int) -> Found:
+def search(given: Input, n_neighbors: int, n_parts: int) -> Found:
     """Bring near points together, and find nearly all of the nearest others of every one."""
-    centers = in_a_row(centers_of(X, chunk_sizes))
+    centers = in_a_row(centers_of(given.X, given.chunk_sizes, given.row_bytes))
     on_workers = shared(centers)
-    cell_of = X.map(nearest_cell, on_workers).persist()
-    placed = place(X, cell_of, len(centers), n_parts)
+    cell_of = given.X.map(nearest_cell, on_workers).persist()
+    placed = place(given.X, cell_of, len(centers), n_parts)
     cell_map = CellMap.of(centers, placed.sizes)
     n_asked, recall = tuned(placed, cell_map, n_neighbors)
     # Every worker makes its own map: that of many cells is larger than their centres.
@@ -77,13 +78,14 @@ def search(X: Blocks, chunk_sizes: Sequence[int], n_neighbors: int, n_parts: int
 # Centres
 
 
-def centers_of(X: Blocks, chunk_sizes: Sequence[int]) -> np.ndarray:
-    """Return centres of cells, trained on a sample."""
+def centers_of(X: Blocks, chunk_sizes: Sequence[int], row_bytes: int) -> np.ndarray:
+    """Return centres of cells, trained in this process on a sample."""
     n = sum(chunk_sizes)
     number = min(cells_that_suit(n), MOST_CELLS)
+    size = min(TRAINED_PER_CELL * number, max(MOST_BYTES // row_bytes, number))
     draw = np.random.RandomState(0)
-    sample = np.unique(draw.randint(0, n, 2 * TRAINED_PER_CELL * number))
-    sample = np.sort(draw.permutation(sample)[: TRAINED_PER_CELL * number])
+    sample = np.unique(draw.randint(0, n, 2 * size))
+    sample = np.sort(draw.permutation(sample)[:size])
     seen = rows_by_number(X, np.concatenate([[0], np.cumsum(chunk_sizes)]), sample)
     first = np.sort(draw.permutation(len(seen))[:number])
     return trained_centers(seen[first], seen, SERIAL)
@@ -119,7 +121,7 @@ def tuned(placed: Placed, cell_map: CellMap, n_neighbors: int) -> tuple[int, flo
     everywhere = placed.X.map(
         nearest_in_part,
         Each(placed.starts[:-1].tolist()),
-        queries=X,
+        shared(X),
         numbers=numbers,
         n_neighbors=n_neighbors,
     )
@@ -153,69 +155,50 @@ def cell_of_numbers(placed: Placed, numbers: np.ndarray) -> np.ndarray:
 
 def lists_in_cells(placed: Placed, ways: Ways, n_neighbors: int) -> Blocks:
     """Return the nearest points of every point in the cells that it asks."""
-    bounds, n_parts, cell_map = placed.bounds, len(placed.X), ways.cell_map
-    asked = ways.asked(n_neighbors + 1)
-    wanted = np.zeros((n_parts, cell_map.number), dtype=bool)
-    for part in range(n_parts):
-        for cell in range(bounds[part], bounds[part + 1]):
-            wanted[part, cell_map.choice(cell, asked[cell])] = True
-    asking, having = pairs(n_parts, n_parts)
-    of_pair = [
-        np.arange(bounds[b], bounds[b + 1])[wanted[a, bounds[b] : bounds[b + 1]]]
-        for a, b in zip(asking, having, strict=True)
-    ]
-    some = [place for place, cells in enumerate(of_pair) if len(cells) > 0]
-    asking, having = asking[some], having[some]
-    cell_of = placed.origin[0]
-    pieces = placed.X.at(having).map(
-        in_some_cells,
-        cell_of.at(having),
-        Each([of_pair[place] for place in some]),
-        Each(placed.starts[having].tolist()),
-    )
+    asked, cell_of = shared(ways.asked(n_neighbors + 1)), placed.origin[0]
+    wanted = np.array(placed.X.map(cells_asked, cell_of, ways.on_workers, asked).compute())
+    asking, having = np.nonzero(np.add.reduceat(wanted, placed.bounds[:-1], axis=1))
     found = placed.X.at(asking).map(
-        nearest_in_piece,
+        nearest_in_other,
         cell_of.at(asking),
-        pieces,
-        Each(placed.starts[asking].tolist()),
+        placed.X.at(having),
+        cell_of.at(having),
+        Each(placed.starts[having].tolist()),
+        Each((asking == having).tolist()),
         ways.on_workers,
-        shared(asked),
+        asked,
         n_neighbors=n_neighbors,
     )
-    return mapped(n_parts, merged, Groups(found, [np.flatnonzero(asking == part) for part in range(n_parts)]))
+    of_part = [np.flatnonzero(asking == part) for part in range(len(placed.X))]
+    return mapped(len(placed.X), merged, Groups(found, of_part))
 
 
-class Piece(NamedTuple):
-    """Some points of a part, in the order of their cells, and their numbers among all."""
-
-    X: np.ndarray
-    cell: np.ndarray
-    numbers: np.ndarray
-
-
-def in_some_cells(X: np.ndarray, cell: np.ndarray, cells: np.ndarray, first: int) -> Piece:
-    """Return the points of a part in some of its cells."""
-    mine = np.flatnonzero(np.isin(cell, cells))
-    return Piece(X[mine], cell[mine], first + mine)
+def cells_asked(X: np.ndarray, cell: np.ndarray, cell_map: CellMap, asked: np.ndarray) -> np.ndarray:
+    """Mark the cells that any point of a part asks."""
+    wanted = np.zeros(cell_map.number, dtype=bool)
+    for rows in Questions(X, cell, cell).blocks():
+        own = cell[rows[0]]
+        by = cell_map.asked_by(X[rows], own, asked[own])
+        wanted[by.choice[by.chosen.any(axis=0)]] = True
+    return wanted
 
 
-def nearest_in_piece(
+def nearest_in_other(
     X: np.ndarray,
     cell: np.ndarray,
-    piece: Piece,
+    other: np.ndarray,
+    other_cell: np.ndarray,
     first: int,
+    itself: bool,
     cell_map: CellMap,
     asked: np.ndarray,
     n_neighbors: int,
 ) -> Lists:
-    """Return the nearest points of a piece to every point of a part, in the cells that it asks."""
-    numbers = first + np.arange(len(X))
-    own = np.searchsorted(piece.numbers, numbers)
-    there = piece.numbers[np.minimum(own, len(piece.numbers) - 1)] == numbers
-    search = CellSearch(Cells.on(cell_map, piece.X, piece.cell), 0)
-    questions = Questions(X, np.where(there, own, -1), cell)
-    found = search.nearest_where(asked, questions, n_neighbors, SERIAL)
-    return Lists(piece.numbers[found.indices], found.squared)
+    """Return the nearest points of another part, or the same, to the points of a part in cells they ask."""
+    own = np.arange(len(X)) if itself else np.full(len(X), -1)
+    search = CellSearch(Cells.on(cell_map, other, other_cell), 0)
+    found = search.nearest_where(asked, Questions(X, own, cell), n_neighbors, SERIAL)
+    return Lists(first + found.indices.astype(np.int64), found.squared)
 
 
 def merged(parts: Sequence[Lists]) -> Lists:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from smrmf.dask._blocks import Blocks, added, rows_by_number, settled, value
+from smrmf.dask._blocks import MOST_BYTES, Blocks, added, rows_by_number, settled, value
 from smrmf.dask._consensus import BlockConsensus, Voting, by_size, centers_of_cells, nearest_mean
 from smrmf.dask._graph import BlockGraph
 from smrmf.dask._halo import Halo
@@ -22,6 +22,9 @@ from smrmf.graph.graphs import simplex_graph
 from smrmf.graph.labels import KMEANS_STARTS, MOST_ROWS
 from smrmf.graph.means import ClusterMeans, settled_rows
 from smrmf.kernels.distances import squared_norms
+
+# So many directions stand for very many features.
+DIRECTIONS = 256
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,19 @@ class Points:
         """Return some points, by their numbers."""
         return rows_by_number(self.X, self.halo.starts, numbers)
 
+    def comparable_rows(self, numbers: np.ndarray) -> np.ndarray:
+        """Return some points to be compared with each other in one process.
+
+        Where they have too many features for it, it gets their coordinates in directions drawn at random:
+        distances are right to a tenth, enough to tell near from far.
+        """
+        n_features, dtype = len(self.center), self.center.dtype
+        if len(numbers) * n_features * dtype.itemsize <= MOST_BYTES or n_features <= DIRECTIONS:
+            return self.rows(numbers)
+        directions = np.random.RandomState(0).standard_normal((n_features, DIRECTIONS))
+        sketch = self.X.map(np.matmul, (directions / DIRECTIONS**0.5).astype(dtype))
+        return rows_by_number(sketch, self.halo.starts, numbers)
+
     def settled_by_means(self, labels: Blocks) -> Blocks:
         """Move points to the cluster of the best mean, if a mean is nearer than any other point."""
         c = self.n_clusters
@@ -70,7 +86,9 @@ def spectral_labels(points: Points, random_state: np.random.RandomState) -> Bloc
     """Return the clusters of the default start."""
     k, length = points.n_neighbors, 2 * points.n_neighbors
     graphs = [points.representation(count).symmetrized() for count in (k, max(k, length))]
-    return Voting(graphs, points.n_clusters, points.rows, points.settled_by_means, random_state).labels()
+    return Voting(
+        graphs, points.n_clusters, points.comparable_rows, points.settled_by_means, random_state
+    ).labels()
 
 
 def kmeans_clusters(points: Points, random_state: np.random.RandomState) -> Blocks:

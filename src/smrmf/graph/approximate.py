@@ -114,20 +114,15 @@ class CellSearch:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Ask cells near that of the first query; return distances and indices."""
         cells, queries = self.cells, block.X
-        n_asked = asked_from[block.cell[0]]
-        choice = cells.map.choice(block.cell[0], n_asked)
-        to_centers = cells.map.squared_distances(queries, choice)
-        asked = smallest_columns(to_centers, n_asked)
+        own_cell = block.cell[0]
+        choice, to_centers, asked = cells.map.asked_by(queries, own_cell, asked_from[own_cell])
         best, index = self._lists(len(queries), n_neighbors + SPARE_CANDIDATES)
         own = block.own
         if cells.places is not None:
             own = np.where(own < 0, -1, cells.places[own])
         for column in np.flatnonzero(asked.any(axis=0)):
             cells.merge_nearest(choice[column], queries, own, np.flatnonzero(asked[:, column]), best, index)
-        indices, exact = cells.rows(index), np.empty_like(best)
-        pair_squared_distances(queries, cells.X, indices, exact)
-        exact[np.isinf(best)] = np.inf  # where a list is not full
-        exact, indices = by_distance(exact, indices)
+        exact, indices = by_distance(*self._exact(queries, best, cells.rows(index)))
         # The product form has the rounding of the distance to the farthest centre that was asked.
         farthest = np.where(asked, to_centers, 0).max(axis=1)
         kth = exact[:, n_neighbors - 1]
@@ -136,6 +131,17 @@ class CellSearch:
             query = block.part(np.array([q]))
             exact[q], indices[q] = self._ask_directly(query, choice[asked[q]], exact.shape[1])
         return exact[:, :n_neighbors], indices[:, :n_neighbors]
+
+    def _exact(
+        self, queries: np.ndarray, best: np.ndarray, indices: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return distances that are measured anew where lists have found anything, and the indices."""
+        exact, found = np.full_like(best, np.inf), np.flatnonzero(np.isfinite(best[:, 0]))
+        measured = np.empty((len(found), best.shape[1]), best.dtype)
+        pair_squared_distances(queries[found], self.cells.X, indices[found], measured)
+        exact[found] = measured
+        exact[np.isinf(best)] = np.inf  # where a list is not full
+        return exact, indices
 
     def _ask_directly(self, query: Questions, asked: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
         """Compare one query with all points of some cells by differences, which never cancel."""
@@ -207,11 +213,3 @@ def cells_needed(cell_map: CellMap, questions: Questions, of_neighbors: np.ndarr
 def ranks(values: np.ndarray) -> np.ndarray:
     """Return the place of every entry in its sorted row."""
     return np.argsort(np.argsort(values, axis=1, kind="stable"), axis=1)
-
-
-def smallest_columns(values: np.ndarray, count: int) -> np.ndarray:
-    """Mark the smallest entries of every row, so many of each."""
-    marked = np.ones(values.shape, dtype=bool)
-    if count < values.shape[1]:
-        np.put_along_axis(marked, np.argpartition(values, count, axis=1)[:, count:], False, 1)
-    return marked

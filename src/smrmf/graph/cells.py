@@ -8,7 +8,7 @@ that is asked, which keeps the digits of small distances.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -27,6 +27,16 @@ CELLS_PER_ROOT = 1.0
 CHOICE = 4
 # Points per centre that k-means sees, and its iterations: centres need only be about right.
 TRAINED_PER_CELL, TRAINING_ITERATIONS = 32, 5
+# Entries of the points that are compared at a time: fewer points of very many features.
+TILE_ENTRIES = 2**22
+
+
+class Asked(NamedTuple):
+    """Cells among which queries choose, their squared distances to each, and which they have chosen."""
+
+    choice: np.ndarray
+    squared: np.ndarray
+    chosen: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,12 @@ class CellMap:
     def choice(self, cell: int, n_asked: int) -> np.ndarray:
         """Return the cells among which a query that lies in one of them chooses those that it asks."""
         return self.near[cell, : CHOICE * n_asked]
+
+    def asked_by(self, queries: np.ndarray, cell: int, n_asked: int) -> Asked:
+        """Return which cells are asked by queries that lie in one."""
+        choice = self.choice(cell, n_asked)
+        to_centers = self.squared_distances(queries, choice)
+        return Asked(choice, to_centers, smallest_columns(to_centers, n_asked))
 
     def asked_from(self, n_asked: int, needed: int) -> np.ndarray:
         """Return for every cell how many its queries ask: so many, or twice as many, and so on.
@@ -128,8 +144,9 @@ class Cells:
         center = self.map.centers.X[cell]
         rows = queries[which] - center
         norms = squared_norms(rows)
-        for start in range(self.starts[cell], self.starts[cell + 1], TILE_COLUMNS):
-            tile = slice(start, min(start + TILE_COLUMNS, self.starts[cell + 1]))
+        size = min(TILE_COLUMNS, max(1, TILE_ENTRIES // queries.shape[1]))
+        for start in range(self.starts[cell], self.starts[cell + 1], size):
+            tile = slice(start, min(start + size, self.starts[cell + 1]))
             # Mostly the table has the order of cells, and nothing is gathered.
             points = (self.X[tile] if self.order is None else self.X[self.order[tile]]) - center
             products = rows @ points.T
@@ -171,6 +188,14 @@ def means_of_cells(X: np.ndarray, of_point: np.ndarray, number: int) -> np.ndarr
 def nearest_center(centers: np.ndarray, X: np.ndarray, pool: Pool) -> np.ndarray:
     """Return the nearest centre of every point."""
     return find_neighbors(centers, 1, X, pool=pool).indices[:, 0]
+
+
+def smallest_columns(values: np.ndarray, count: int) -> np.ndarray:
+    """Mark the smallest entries of every row, so many of each."""
+    marked = np.ones(values.shape, dtype=bool)
+    if count < values.shape[1]:
+        np.put_along_axis(marked, np.argpartition(values, count, axis=1)[:, count:], False, 1)
+    return marked
 
 
 @kernel
