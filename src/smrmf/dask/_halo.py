@@ -9,8 +9,9 @@ points that know each other.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -35,6 +36,8 @@ class Halo:
     counts: np.ndarray
     rows: Blocks
     numbers: Blocks
+    # What has been gathered, for as long as anybody has the values: twice in an iteration G is asked for.
+    _gathered: WeakKeyDictionary[Blocks, Blocks] = field(default_factory=WeakKeyDictionary, repr=False)
 
     @classmethod
     def of(cls, lists: Blocks, starts: np.ndarray) -> Halo:
@@ -74,8 +77,10 @@ class Halo:
 
     def gathered(self, values: Blocks) -> Blocks:
         """Return values of the points of every part, and behind them those of its halo."""
-        pieces = values.at(self.known).map(taken, self.rows)
-        return values.map(with_halo, Groups(pieces, self.pairs))
+        if values not in self._gathered:
+            pieces = values.at(self.known).map(taken, self.rows)
+            self._gathered[values] = values.map(with_halo, Groups(pieces, self.pairs))
+        return self._gathered[values]
 
     def places(self, lists: Blocks) -> Blocks:
         """Return lists in which points are called as their part calls them."""
