@@ -1,7 +1,8 @@
 """What a fit on Dask costs a cluster: tasks and bytes between workers, stage by stage, at several sizes.
 
 Run ``python benchmarks/traffic.py``; it takes some minutes, and needs no idle machine: it counts. Parts have
-the same number of rows at every size, as on a larger cluster. Beside what the workers have sent stands what
+the same number of rows at every size, as on a larger cluster. Of blobs every part knows every other
+(``--kinds blobs``): tasks grow with the square of the parts. Beside what the workers have sent stands what
 they would send if every part lay on a machine of its own (docs/larger_data.md works it out).
 """
 
@@ -132,6 +133,7 @@ def report(kind: str, n: int, meter: Meter) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sizes", type=int, nargs="+", default=list(SIZES), metavar="N")
+    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=["manifolds"], help="of points")
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="processes of one thread")
     options = parser.parse_args()
     cluster = LocalCluster(
@@ -140,7 +142,7 @@ def main() -> None:
     with cluster, Client(cluster) as client, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that few iterations do not converge, and that graphs are large
         meter = Meter(cluster, client)
-        for kind in KINDS:
+        for kind in options.kinds:
             for n in options.sizes:
                 report(kind, n, meter)
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from smrmf.dask._blocks import Blocks, Each, Groups
-from smrmf.dask._halo import Halo
+from smrmf.dask._halo import Halo, readers
 from smrmf.graph.graphs import keep_entries, laplacian_rows
 
 
@@ -23,14 +23,20 @@ class BlockGraph:
     def transposed(self) -> BlockGraph:
         """Return the same with the ends of every edge exchanged."""
         halo, columns = self.halo, self.halo.columns
-        pieces = self.parts.at(halo.knowing).map(
-            columns_known, Each(columns.tolist()), Each((columns + halo.counts).tolist())
+        group = halo.known // readers(len(halo.pairs))
+        # In a halo parts that follow each other are next to each other: a letter is a range of columns.
+        ways, first, letter = np.unique(
+            np.stack([halo.knowing, group]), axis=1, return_index=True, return_inverse=True
         )
+        begins, letter = columns[first], letter.ravel()
+        ends = begins + np.bincount(letter, halo.counts, minlength=len(begins)).astype(int)
+        letters = self.parts.at(ways[0]).map(columns_known, Each(begins.tolist()), Each(ends.tolist()))
         # A part gets what each other has of its points: whom these are, and whom it knows of the other.
         theirs = [halo.turned[mine] for mine in halo.pairs]
         parts = self.parts.map(
             rows_with_those_of_others,
-            Groups(pieces, theirs),
+            Groups(letters, [letter[mine] for mine in theirs]),
+            Each([(columns - begins[letter])[mine].tolist() for mine in theirs]),
             Groups(halo.rows, theirs),
             Groups(halo.rows, halo.pairs),
             Each([columns[mine].tolist() for mine in halo.pairs]),
@@ -64,27 +70,28 @@ class BlockLaplacian:
 
 
 def columns_known(W: sp.csr_array, first: int, end: int) -> sp.csr_array:
-    """Return the edges of a part to the points of another, as rows of these."""
+    """Return the edges of a part to points of others, as rows of these."""
     return sp.csr_array(W[:, first:end].T)
 
 
 def rows_with_those_of_others(
     W: sp.csr_array,
-    pieces: Sequence[sp.csr_array],
+    letters: Sequence[sp.csr_array],
+    begins: Sequence[int],
     own: Sequence[np.ndarray],
     known: Sequence[np.ndarray],
     columns: Sequence[int],
 ) -> sp.csr_array:
     """Return the transposed rows of a part from its own edges, and from those of others to its points.
 
-    A piece has a row for each of the ``own`` points that another part knows, and columns for all points of
-    that part, of which this one knows some. These begin at a column of their own.
+    From where it begins, a letter has a row for each of the ``own`` points that another part knows, and
+    columns for all points of that part, of which this one knows some. These begin at a column of their own.
     """
     n = W.shape[0]
     inside = sp.coo_array(W[:, :n].T)
     rows, places, data = [inside.coords[0]], [inside.coords[1]], [inside.data]
-    for piece, mine, theirs, column in zip(pieces, own, known, columns, strict=True):
-        entries = sp.coo_array(piece)
+    for letter, begin, mine, theirs, column in zip(letters, begins, own, known, columns, strict=True):
+        entries = sp.coo_array(letter[begin : begin + len(mine)])
         rows.append(mine[entries.coords[0]])
         places.append(column + np.searchsorted(theirs, entries.coords[1]))
         data.append(entries.data)

@@ -8,6 +8,7 @@ points that know each other.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from smrmf.dask._blocks import Blocks, Each, Groups, taken
+from smrmf.dask._blocks import Blocks, Each, Groups, mapped, taken
+
+# Letters to fewer parts are not worth a task.
+FEWEST_READERS = 16
 
 # What a part knows of another one: rows of the other that it asks for.
 Acquaintance = dict[int, np.ndarray]
@@ -27,7 +31,7 @@ class Halo:
 
     ``starts`` is where the points of every part begin among all, and the end. ``rows`` has, for every pair,
     the places of the known points in their part, and ``counts`` how many; ``numbers``, for every part, those
-    of its halo among all.
+    of its halo among all. ``mail`` is how values come to those who know them.
     """
 
     starts: np.ndarray
@@ -36,6 +40,7 @@ class Halo:
     counts: np.ndarray
     rows: Blocks
     numbers: Blocks
+    mail: Mail
     # What has been gathered, for as long as anybody has the values: twice in an iteration G is asked for.
     _gathered: WeakKeyDictionary[Blocks, Blocks] = field(default_factory=WeakKeyDictionary, repr=False)
 
@@ -54,7 +59,8 @@ class Halo:
         counts = np.array(rows.map(len).compute(), dtype=int)
         pairs = pairs_of_parts(knowing, n_parts)
         numbers = listed.map(numbered, Groups(rows, pairs), Each([starts[known[mine]] for mine in pairs]))
-        return cls(starts, knowing, known, counts, rows, numbers.persist())
+        mail = Mail.of(knowing, known, rows, pairs)
+        return cls(starts, knowing, known, counts, rows, numbers.persist(), mail)
 
     @property
     def pairs(self) -> list[np.ndarray]:
@@ -78,14 +84,55 @@ class Halo:
     def gathered(self, values: Blocks) -> Blocks:
         """Return values of the points of every part, and behind them those of its halo."""
         if values not in self._gathered:
-            pieces = values.at(self.known).map(taken, self.rows)
-            self._gathered[values] = values.map(with_halo, Groups(pieces, self.pairs))
+            self._gathered[values] = self.mail.delivered(values)
         return self._gathered[values]
 
     def places(self, lists: Blocks) -> Blocks:
         """Return lists in which points are called as their part calls them."""
         first, end = self.starts[:-1].tolist(), self.starts[1:].tolist()
         return lists.map(places_of, self.numbers, Each(first), Each(end))
+
+
+@dataclass(frozen=True)
+class Mail:
+    """How values come to the parts that know them: in letters, one from a part to several that follow it.
+
+    A letter from every part to every other would be the square of the parts; parts that follow each other are
+    near each other, and know mostly the same points. ``rows`` are those that each letter has of its sender,
+    ``places`` where a part finds in it whom it knows; ``received`` are the letters of every part, and
+    ``pairs`` its pairs, which follow each other in the same order.
+    """
+
+    sender: np.ndarray
+    rows: Blocks
+    places: Blocks
+    received: list[np.ndarray]
+    pairs: list[np.ndarray]
+
+    @classmethod
+    def of(cls, knowing: np.ndarray, known: np.ndarray, rows: Blocks, pairs: list[np.ndarray]) -> Mail:
+        """Find out what is in the letters, by what every pair knows."""
+        size = readers(len(pairs))
+        ways, letter = np.unique(np.stack([knowing // size, known]), axis=1, return_inverse=True)
+        letter = letter.ravel()
+        together = [np.flatnonzero(letter == place) for place in range(ways.shape[1])]
+        rows_sent = mapped(len(together), union, Groups(rows, together)).persist()
+        places = rows_sent.at(letter).map(np.searchsorted, rows).persist()
+        return cls(ways[1], rows_sent, places, [letter[mine] for mine in pairs], pairs)
+
+    def delivered(self, values: Blocks) -> Blocks:
+        """Return values of the points of every part, and behind them of those it knows."""
+        letters = values.at(self.sender).map(taken, self.rows)
+        return values.map(with_halo, Groups(letters, self.received), Groups(self.places, self.pairs))
+
+
+def readers(n_parts: int) -> int:
+    """Return how many parts share a letter."""
+    return max(FEWEST_READERS, math.isqrt(n_parts))
+
+
+def union(rows: Sequence[np.ndarray]) -> np.ndarray:
+    return np.unique(np.concatenate(rows))
 
 
 def pairs_of_parts(knowing: np.ndarray, n_parts: int) -> list[np.ndarray]:
@@ -123,8 +170,8 @@ def numbered(_: Any, rows: Sequence[np.ndarray], starts: np.ndarray) -> np.ndarr
     return np.concatenate(parts) if parts else np.empty(0, np.int64)
 
 
-def with_halo(own: np.ndarray, pieces: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([own, *pieces])
+def with_halo(own: np.ndarray, letters: Sequence[np.ndarray], places: Sequence[np.ndarray]) -> np.ndarray:
+    return np.concatenate([own, *(each[mine] for each, mine in zip(letters, places, strict=True))])
 
 
 def places_of(lists: np.ndarray, numbers: np.ndarray, first: int, end: int) -> np.ndarray:
