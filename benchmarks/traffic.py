@@ -1,8 +1,7 @@
 """What a fit on Dask costs a cluster: tasks and bytes between workers, stage by stage, at several sizes.
 
 Run ``python benchmarks/traffic.py``; it takes some minutes, and needs no idle machine: it counts. Parts have
-the same number of rows at every size, as on a larger cluster. Of blobs every part knows every other
-(``--kinds blobs``): tasks grow with the square of the parts. Beside what the workers have sent stands what
+the same number of rows at every size, as on a larger cluster. Beside what the workers have sent stands what
 they would send if every part lay on a machine of its own (docs/larger_data.md works it out).
 """
 
@@ -21,6 +20,8 @@ from distributed import Client, LocalCluster, SchedulerPlugin
 from points_to_scale import KINDS, blocks_of
 
 from smrmf.dask import FastSMRMF, _fit, _search, _shuffle
+from smrmf.graph.coarse import GUARD
+from smrmf.graph.consensus import twice
 
 N_FEATURES, N_CLUSTERS, ROWS, ITEM = 50, 10, 5000, 4
 SIZES = (50_000, 200_000)
@@ -94,18 +95,22 @@ class Meter:
         return self.stages
 
     def expected(self, n: int) -> dict[str, float]:
-        """Return the bytes that stages send if every part lies on a machine of its own, and two ratios."""
-        halo = self.arguments["loop"][1].halo
+        """Return the bytes that stages send if every part is on a machine of its own, and what makes them."""
+        halo, counts = self.arguments["loop"][1].halo, self.finished.counts
         n_parts, row = len(halo.starts) - 1, N_FEATURES * ITEM
-        known = int(halo.counts.sum())
-        met = self.finished.counts["nearest_in_other"] - n_parts
+        sizes = np.array(halo.mail.rows.map(len).compute())
+        received = sum(int(sizes[mine].sum()) for mine in halo.mail.received)
+        met = counts["nearest_in_other"] - n_parts
         rounds = max(1, int(np.ceil(np.log(n_parts) / np.log(_shuffle.MOST_PIECES))))
         return {
             "placement": rounds * n * (row + 24),
             "search": met * n / n_parts * row,
-            "an iteration": 2 * known * N_CLUSTERS * ITEM,
+            "start": counts["stepped"] / n_parts * received * (twice(N_CLUSTERS) + GUARD) * ITEM,
+            "an iteration": 2 * received * N_CLUSTERS * ITEM,
             "parts met by a part": met / n_parts,
-            "points of others known by a point": known / n,
+            "points of others known by a point": int(halo.counts.sum()) / n,
+            "points in the letters to a part, for each of its own": received / n,
+            "products with a graph in the start": counts["stepped"] / n_parts,
         }
 
 
@@ -126,7 +131,7 @@ def report(kind: str, n: int, meter: Meter) -> None:
     for name, (tasks, sent) in stages.items():
         most = f", at most {expected[name] / 1e6:.1f}" if name in expected else ""
         print(f"    {name:12} {tasks:7.0f} tasks, {sent / 1e6:8.1f} MB sent{most}")
-    for name in list(expected)[3:]:
+    for name in list(expected)[4:]:
         print(f"    {name}: {expected[name]:.2f}", flush=True)
 
 

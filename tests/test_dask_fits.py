@@ -55,6 +55,8 @@ def test_many_points_have_a_coarse_graph_and_a_plane(table, dtype, monkeypatch):
     assert adjusted_rand_score(labels, here.labels_) > 0.97
     assert adjusted_rand_score(labels, truth) > adjusted_rand_score(here.labels_, truth) - 0.02
     assert model.embedding_.dtype == model.components_.dtype == dtype
+    assert model.membership_.compute().dtype == here.membership_.dtype == dtype
+    assert model.confidence_.compute().dtype == here.confidence_.dtype
     for label in range(5):
         mean = X[labels == label].mean(axis=0)
         assert np.linalg.norm(model.components_[label] - mean) < 0.1 * np.linalg.norm(mean)

@@ -48,3 +48,13 @@ def test_rows_of_three_times_the_memory_of_a_worker(small_workers):
     model = FastSMRMF(N_SHEETS, max_iter=5, random_state=0).fit(X)
     assert adjusted_rand_score(truth, model.labels_.compute()) > 0.99
     assert model.neighbor_recall_ > 0.95
+
+
+def test_a_chunk_that_no_worker_can_hold_is_told_in_a_sentence(small_workers):
+    small_workers.cluster.scheduler.allowed_failures = 0
+    X = da.ones((20_000, 20_000), chunks=-1)
+    assert X.nbytes > 4 * LIMIT
+    model = FastSMRMF(3)
+    with pytest.raises(MemoryError, match="chunks of fewer rows"):
+        model.fit(X)
+    assert not hasattr(model, "labels_")

@@ -13,6 +13,7 @@ from uuid import uuid4
 import dask.array as da
 import numpy as np
 from dask.highlevelgraph import HighLevelGraph
+from distributed import KilledWorker
 from distributed.comm import CommClosedError
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
@@ -110,9 +111,14 @@ class FastSMRMF(BaseEstimator):
 
 @contextmanager
 def told_of_lost_work() -> Iterator[None]:
-    """Say in one sentence that the scheduler has gone away."""
+    """Say in one sentence that the scheduler has gone away, or that workers die."""
     try:
         yield
+    except KilledWorker as error:
+        raise MemoryError(
+            "Workers died again and again while they did one task, as they do if their memory does not hold "
+            "it: give them more memory, or make chunks of fewer rows; the model is as it was."
+        ) from error
     except (CancelledError, CommClosedError) as error:
         raise ConnectionError(
             "The Dask scheduler is gone, or has cancelled the work: connect to one that runs and fit again; "

@@ -176,7 +176,8 @@ def results(model: Any, o: Outcome) -> Fitted:
     votes = None if o.votes is None else o.votes.map(columns_in_order, order=mine.order)
     k = o.sizes.n_neighbors
     graph = points.representation(k).symmetrized()
-    sure = certainty(mine.labels, votes, graph, points.places, points.squared, points.n_samples, k, n_found)
+    known = mine.labels, votes, graph, points.places, points.squared
+    sure = certainty(*known, points.n_samples, k, n_found, o.given.dtype)
     Z = o.affinity.representation(state.affinity_state).transposed()
     ranked = exemplars(Z, mine.labels, placed, mine.sizes[:n_found], o.sizes.n_reported, model.exemplar_rule)
     sums = points.X.map(sums_in_part, mine.labels, center=points.center, n_clusters=n_found).total(added)
@@ -201,7 +202,7 @@ def results(model: Any, o: Outcome) -> Fitted:
     warnings: Warnings = []
     if o.solution.status not in (Status.CONVERGED, Status.STOPPED) and model.tol > 0:
         warnings = convergence_warnings(type(model).__name__, state.n_iter, o.solution.status.value)
-    known = {
+    for_new_points = {
         "_fit_placed": placed,
         "_fit_clusters": clusters,
         "_fit_neighbors": k,
@@ -209,7 +210,7 @@ def results(model: Any, o: Outcome) -> Fitted:
         "_fit_least": NEAR * float(median(blocks["reach"], points.n_samples).compute()),
         "_fit_input": (model.metric, o.given.n_columns, o.given.magnitude),
     }
-    return Fitted(attributes | known, blocks, warnings)
+    return Fitted(attributes | for_new_points, blocks, warnings)
 
 
 def columns_in_order(votes: np.ndarray, order: np.ndarray) -> np.ndarray:

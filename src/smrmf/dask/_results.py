@@ -99,10 +99,12 @@ def certainty(
     n: int,
     n_neighbors: int,
     n_clusters: int,
+    dtype: np.dtype,
 ) -> dict[str, Blocks]:
     """Return membership, confidence and outlier scores of all points, and how far their neighbours are."""
     degrees = graph.parts.map(row_sums)
-    shares = labels.map(first_shares, *([] if votes is None else [votes]), n_clusters=n_clusters)
+    found = [] if votes is None else [votes]
+    shares = labels.map(first_shares, *found, n_clusters=n_clusters, dtype=dtype)
     for _ in range(WALK_STEPS):
         shares = graph.parts.map(walked, degrees, graph.halo.gathered(shares))
     reach = squared.map(reach_of, n_neighbors=n_neighbors)
@@ -116,9 +118,12 @@ def certainty(
     }
 
 
-def first_shares(labels: np.ndarray, votes: np.ndarray | None = None, n_clusters: int = 1) -> np.ndarray:
-    shares = np.eye(n_clusters)[labels]
-    return shares if votes is None else (shares + votes[:, :n_clusters]) / 2
+def first_shares(
+    labels: np.ndarray, votes: np.ndarray | None = None, *, n_clusters: int, dtype: np.dtype
+) -> np.ndarray:
+    """Return indicators of the labels, or their mean with the votes."""
+    shares = np.eye(n_clusters, dtype=dtype)[labels]
+    return shares if votes is None else (shares + votes[:, :n_clusters].astype(dtype)) / 2
 
 
 def walked(W: sp.csr_array, degrees: np.ndarray, shares: np.ndarray) -> np.ndarray:
