@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=2, metavar="N", help="processes of one thread")
     options = parser.parse_args()
     cluster = LocalCluster(
-        n_workers=options.workers, threads_per_worker=1, dashboard_address=None, memory_limit=0
+        n_workers=options.workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
     )
     with cluster, Client(cluster), tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         # That the rows come from this process, and not from files that workers read.

@@ -100,13 +100,15 @@ class Meter:
         n_parts, row = len(halo.starts) - 1, N_FEATURES * ITEM
         sizes = np.array(halo.mail.rows.map(len).compute())
         received = sum(int(sizes[mine].sum()) for mine in halo.mail.received)
-        met = counts["nearest_in_other"] - n_parts
+        ways, met = self.arguments["results"][1].found.ways, counts["nearest_in_other"] - n_parts
         rounds = max(1, int(np.ceil(np.log(n_parts) / np.log(_shuffle.MOST_PIECES))))
         return {
             "placement": rounds * n * (row + 24),
             "search": met * n / n_parts * row,
             "start": counts["stepped"] / n_parts * received * (twice(N_CLUSTERS) + GUARD) * ITEM,
             "an iteration": 2 * received * N_CLUSTERS * ITEM,
+            "cells": ways.cell_map.number,
+            "cells asked by a point": ways.n_asked,
             "parts met by a part": met / n_parts,
             "points of others known by a point": int(halo.counts.sum()) / n,
             "points in the letters to a part, for each of its own": received / n,
@@ -142,7 +144,7 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=4, metavar="N", help="processes of one thread")
     options = parser.parse_args()
     cluster = LocalCluster(
-        n_workers=options.workers, threads_per_worker=1, dashboard_address=None, memory_limit=0
+        n_workers=options.workers, threads_per_worker=1, dashboard_address=":0", memory_limit=0
     )
     with cluster, Client(cluster) as client, warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that few iterations do not converge, and that graphs are large

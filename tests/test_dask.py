@@ -28,7 +28,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*did not converge")
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": 0}
+    options = {"n_workers": 3, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": 0}
     with LocalCluster(**options) as cluster, Client(cluster) as client:
         yield client
 
@@ -176,7 +176,7 @@ CLUSTER = """
     from distributed import LocalCluster
 
     if __name__ == "__main__":
-        cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None, memory_limit=0)
+        cluster = LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", memory_limit=0)
         print(cluster.scheduler_address, flush=True)
         time.sleep(600)
 """

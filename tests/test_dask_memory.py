@@ -18,7 +18,7 @@ N_SHEETS, N_ROWS, N_FEATURES, CHUNK = 4, 21_000, 26_800, 150
 
 @pytest.fixture
 def small_workers(tmp_path):
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "memory_limit": LIMIT}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "memory_limit": LIMIT}
     # Beside the tests of other processes a worker may need long to start.
     with (
         dask.config.set({"distributed.comm.timeouts.connect": "60s"}),
